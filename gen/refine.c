@@ -95,6 +95,9 @@ kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked
 {
     if (!asked->stages)
         drop_slots(c, p, g);
+    if (!asked->stages && !kn_family_of(p)->routed && kn_widens_read(p, g) &&
+        kn_scales_in_turns(p, g))
+        g->stages = 1;       /* more workgroups of a compute unit, in place of slots */
     if (!asked->wm && !asked->join)
         double_waves(c, p, g);
     if (!asked->copies && g->copies != KN_COPIES_LINES && kn_may_end(p, g))

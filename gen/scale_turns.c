@@ -4,15 +4,18 @@
 #include "forms.h"
 #include "instantiate.h"
 
-/* Small tiles of experts' weights, whose codes take a quarter of the LDS and let more
- * workgroups wait for memory. */
+/* Small tiles of several products' weights, whose codes take a quarter of the LDS and let more
+ * workgroups wait for memory; one product's take up to 1.06 times as long (50 drawn). */
 bool
 kn_widens_read(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->b == KILN_I4 && kn_family_of(p)->routed && kn_reads_of(g) == KN_READS_STEP &&
-           g->bm <= 64 && g->wm == 1 && p->layout == KILN_NT && !p->b_layout &&
+    bool routed = kn_family_of(p)->routed;
+
+    return p->b == KILN_I4 && !kn_one_product(p) && kn_reads_of(g) == KN_READS_STEP &&
+           g->bm <= 64 && g->bn >= 32 && g->wm == 1 && p->layout == KILN_NT && !p->b_layout &&
            !p->zero_points && g->domain.align_b == 16 && g->domain.align_a >= 4 &&
-           kn_adds_groups(p) && g->lowering != KN_LOWERING_LLVM;
+           (routed || g->domain.align_sb >= 4) && kn_adds_groups(p) &&
+           g->lowering != KN_LOWERING_LLVM;
 }
 
 uint32_t
@@ -49,13 +52,25 @@ kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g)
     return most * bytes <= KN_SCALES_RUN ? most : KN_SCALES_RUN / bytes;
 }
 
-/* Those of groups, which lie in LDS: where compute units have as much to do as a tile of 128
- * columns, else a turn's first loads and its code come late (measured). */
+/* Of a hundred compute units (measured). */
+static uint64_t
+least_tiles(const kiln_problem *p)
+{
+    return kn_family_of(p)->routed ? 100 : kn_targets[p->target].dma == 16 ? 150 : 90;
+}
+
+/* Those of groups, which lie in LDS: where compute units have enough to do for as many tiles of
+ * 128 columns, else a turn's first loads and its code come late (measured). A share of K begins
+ * where a K tile does, a load at whole dwords. */
 static bool
 groups_in_turns(const kiln_problem *p, const struct kn_config *g)
 {
-    return g->domain.align_sb >= 4 && (!p->k || p->k > g->bk) &&
-           (!p->tokens || kn_tiles_of(p, g->bm, 128) >= kn_cus(p));
+    uint32_t tile = g->bk / (uint32_t)kn_scale_k(p) * (uint32_t)kn_scale_size(p);
+    bool routed = kn_family_of(p)->routed, open = routed ? !p->tokens : !p->m || !p->n;
+    uint64_t tiles = open ? 0 : kn_tiles_of(p, g->bm, 128), percent = least_tiles(p);
+
+    return g->domain.align_sb >= 4 && (g->split_k < 2 || tile % 4 == 0) &&
+           (!p->k || p->k > g->bk) && (open || 100 * tiles >= percent * kn_cus(p));
 }
 
 /* Of moe, whose experts' scales are read once, a line a row each time (measured): where such a
