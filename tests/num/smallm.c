@@ -191,13 +191,15 @@ static const kiln_problem weights[] = {
       .zero_points = KILN_ZEROS_I4 },
     { .a = KILN_F16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128, .b_layout = KILN_B_AWQ,
       .scale_layout = KILN_SCALE_TRANSPOSED },
+    { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128, .b_layout = KILN_B_GPTQ },
+    { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128, .b_layout = KILN_B_AWQ },
 };
 
 enum { NWEIGHTS = sizeof weights / sizeof *weights };
 
 /* Every kind of weight in every form, undivided and in shares of K, of rows in part, columns
- * and K that end inside of a wave's (rows of scales of MX that begin at any byte), against the
- * matrix path. */
+ * and K that end inside of a wave's (rows of scales of MX that begin at any byte) or before it,
+ * against the matrix path. */
 static void
 skinny_forms(void **state)
 {
@@ -218,7 +220,7 @@ skinny_forms(void **state)
         p.target = target;
         p.out = i % 2 ? KILN_BF16 : KILN_F32;
         p.m = 1 + i % 5;
-        p.n = 136;
+        p.n = i % 4 == 3 ? 40 : 136;
         p.k = i % 3 ? 1504 : 2080;
         p.bias = (uint8_t)(i % 2);
         p.beta = i % 3 == 0;
