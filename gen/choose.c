@@ -175,6 +175,19 @@ choose_map(const kiln_problem *p, struct kn_config *g)
                                                : KN_LOOKUP_MANY;
 }
 
+/* Of one product no two tiles share columns, unless skinny.c has said so; those of groups are
+ * dealt as others are. */
+static void
+map_runs(const kiln_problem *p, struct kn_config *g)
+{
+    bool one = kn_one_product(p);
+
+    if (!g->xcd)
+        g->xcd = one ? 1 : (uint8_t)kn_xcds(p);
+    g->group_m = one ? 1 : g->group_m ? g->group_m : 4;
+    choose_map(p, g);
+}
+
 /* Workgroups that a compute unit is known to have at once. */
 static uint32_t
 beside(const kiln_problem *p, const struct kn_config *g)
@@ -511,6 +524,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return kn_fail(c, KILN_BAD_INPUT, "%s", lacks);
     if (kn_reads_of(g) == KN_READS_RUNS) {
         KN_TRY(given_runs(c, p, g));
+        map_runs(p, g);
         choose_lowering(p, g, why);
         return KILN_OK;
     }
@@ -523,6 +537,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (!given && g->abi != KN_ABI_AITER)
         KN_TRY(pick_known(c, p, g, &why, &tuned));
     if (kn_reads_of(g) == KN_READS_RUNS) {
+        map_runs(p, g);
         choose_lowering(p, g, why);
         return KILN_OK;
     }

@@ -7,6 +7,22 @@
 #include "gen.h"
 #include "routed.h"
 
+/* Products of a launch. */
+static inline int64_t
+kn_products(const kiln_problem *p)
+{
+    return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+}
+
+/* Rows of a product's output; of ragged groups their average, rounded up. */
+static inline int64_t
+kn_mean_rows(const kiln_problem *p)
+{
+    int64_t many = kn_family_of(p)->ragged == 'm' ? kn_products(p) : 1;
+
+    return (p->m + many - 1) / many;
+}
+
 /* Whether nothing about the kernel's form was asked for. */
 static inline bool
 kn_form_open(const struct kn_config *g)

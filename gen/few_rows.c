@@ -215,7 +215,7 @@ kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
     if (lacks)
         return lacks;
     if (!g->bm)              /* 16 rows of 16 or 6 bits in runs of 32 spill */
-        g->bm = rows_for(p->m, kn_type_bits[p->a] > kn_type_bits[p->b] ||
+        g->bm = rows_for(kn_mean_rows(p), kn_type_bits[p->a] > kn_type_bits[p->b] ||
                                kn_type_bits[p->a] == 6 ? 8 : 16);
     take_form(p, g);
     g->bk = 64 * kn_gemv_run(p);
@@ -224,7 +224,7 @@ kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
         return lacks;
     if (!g->stages)
         g->stages = g->bm > 2 || g->bm <= forms_of(p)->spread.rows ? 1 : 2;
-    g->split_k = g->xcd = g->group_m = 1;
+    g->split_k = 1;
     d = kn_domain_of(p, 256, 0);
     g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0, 0 };
     if (p->scale != KILN_SCALE_MX32)
@@ -377,13 +377,15 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     bool runs = g->split_k < 2 && !g->schedule && !g->domain.align_a;
     struct kn_config gemv = *g;
 
-    if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512)
+    if (!kn_form_open(g))
         return false;
     if (runs && pick_skinny(p, g, why))
         return true;
+    if (p->m < 1 || p->m > SMALL_MOST || p->k < 512)
+        return false;
     if (p->b_layout || kn_shuffled(p) || (!kn_one_product(p) && !kn_family_of(p)->batch))
         return false;
-    if (runs && gemv_wins(p) && !kn_gemv_choose(p, &gemv)) {
+    if (runs && kn_one_product(p) && gemv_wins(p) && !kn_gemv_choose(p, &gemv)) {
         *g = gemv;
         if (why)
             kn_putf(why, "few rows, of whole runs: no matrix instructions, "

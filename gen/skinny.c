@@ -72,19 +72,53 @@ enum {
     LINE_TILES = 2,          /* of AWQ's 128 columns are a cache line of words */
     MOST_SHARES = 8,
     ROOM = 1 << 16,          /* bytes of LDS, which eight waves of 16 rows by 128 columns pass */
-    SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
+    LEAST_K = 512, SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
 };
 
+/* Of all products. */
 static int64_t
 tiles_of(const kiln_problem *p)
 {
-    return (p->n + columns(p) - 1) / columns(p);
+    return (p->n + columns(p) - 1) / columns(p) * kn_products(p);
 }
 
 static bool
 is_wide(const kiln_problem *p)
 {
     return p->n >= (p->m > FEW ? WIDE_OF_MORE : WIDE) * (int64_t)kn_cus(p);
+}
+
+/* Columns and waves of groups and batches: the first that has the tiles of 16 columns a
+ * compute unit, the rows and K, 0: any (docs/smallm.md). Of words, 16 of which are half a
+ * line, and of a long K on gfx950 as of 16 rows. */
+static const struct share {
+    uint8_t tiles, rows;
+    uint16_t k;
+    uint8_t bn, wm, wn;
+} shares[] = {
+    { 1, 16, 2048, 16, 1, 4 }, { 1, 8, 0, 16, 1, 8 },      { 1, 16, 0, 16, 1, 4 },
+    { 3, 4, 0, 16, 1, 4 },     { 3, 16, 3072, 16, 1, 2 },  { 3, 16, 0, 16, 1, 4 },
+    { 14, 16, 256, 64, 4, 1 }, { 14, 4, 1024, 64, 4, 1 },  { 14, 16, 1024, 32, 1, 2 },
+    { 0, 16, 256, 32, 1, 1 },  { 0, 4, 1024, 64, 4, 1 },   { 0, 16, 1024, 32, 1, 1 },
+    { 14, 4, 3072, 16, 1, 2 }, { 14, 4, 0, 16, 1, 4 },     { 5, 16, 0, 16, 1, 2 },
+    { 0, 16, 0, 32, 1, 2 },
+};
+
+static void
+spread_many(const kiln_problem *p, struct kn_config *g)
+{
+    const struct share *s = shares;
+    int64_t tiles = tiles_of(p), cus = kn_cus(p);
+    bool long_k = kn_targets[p->target].scaled && tiles > 3 * cus && p->k > SHORTEST_K;
+    uint32_t rows = kind_of(p) == WORDS || long_k ? 16 : g->bm;
+
+    while ((s->tiles && tiles > s->tiles * cus) || rows > s->rows ||
+           (s->k && p->k > s->k))
+        s++;
+    g->wm = s->wm;
+    g->wn = s->wn;
+    if (!g->bn)
+        g->bn = s->bn;
 }
 
 /* While tiles are no more than compute units, K has eight waves of one, else four; of many
@@ -97,6 +131,10 @@ spread(const kiln_problem *p, struct kn_config *g)
                  (room || (g->bm <= MORE && (has_rows_of_k(p) || p->k > SHORTEST_K)));
     bool wide = !has_rows_of_k(p) && is_wide(p);
 
+    if (kn_products(p) > 1 && !has_rows_of_k(p)) {
+        spread_many(p, g);
+        return;
+    }
     g->wm = 1;
     g->wn = alone ? 8 : wide && p->k < SHORT_K ? 2 : 4;
     if (!g->bn)
@@ -114,7 +152,7 @@ shares_of(const kiln_problem *p, const struct kn_config *g)
 
     n = n > MOST_SHARES ? MOST_SHARES : n > 1 ? n : 1;
     each = (turns + n - 1) / n;
-    if (p->m > MORE || turns - each < (kind_of(p) == MXFP4 ? 4 : 2))
+    if (kn_products(p) > 1 || p->m > MORE || turns - each < (kind_of(p) == MXFP4 ? 4 : 2))
         return 1;
     return (uint32_t)((turns + each - 1) / each);
 }
@@ -157,6 +195,42 @@ is_too_deep(const kiln_problem *p, const struct reach *r)
                                      (2 * tiles < cus && p->k > 2 * deep)));
 }
 
+/* Up to `rows` of a group or of a batch's product skinny takes less than what else there is,
+ * by predicted times of 1,200 drawn (docs/smallm.md): from K `least` on, from `from` tiles of
+ * 16 columns a compute unit on, of up to `tiles` of them, and of more up to K `brief`. */
+enum { ANY_K = 0xffff };
+
+static const struct reach_of_many {
+    uint8_t rows, from, tiles;
+    uint16_t least, brief;
+} reaches_of_many[][KINDS][3] = {
+    { [INTEGERS] = { { 4, 0, 3, 512, 4096 }, { 8, 0, 3, 1024, 4096 }, { 16, 5, 0, 1536, 3072 } },
+      [WORDS] = { { 4, 0, 0, 1024, 3072 } },
+      [NVFP4] = { { 8, 0, 3, 512, 0 } },
+      [MXFP4] = { { 4, 0, 3, 512, 1536 }, { 8, 0, 3, 512, 1024 } } },
+    { [INTEGERS] = { { 8, 0, 0, 512, ANY_K }, { 16, 5, 0, 1152, ANY_K } },
+      [WORDS] = { { 4, 1, 0, 512, ANY_K }, { 8, 2, 0, 512, ANY_K } },
+      [NVFP4] = { { 8, 0, 0, 1088, ANY_K } },
+      [MXFP4] = { { 8, 0, 0, 576, ANY_K }, { 16, 5, 0, 3072, ANY_K } } },
+};
+
+/* Where scales of nvfp4 end inside 256 K others load them for each K tile by itself. */
+static bool
+wins_of_many(const kiln_problem *p)
+{
+    const struct reach_of_many *r = reaches_of_many[kn_targets[p->target].fnuz][kind_of(p)];
+    int64_t rows = kn_mean_rows(p), tiles = tiles_of(p), cus = kn_cus(p);
+    bool ends = kind_of(p) == NVFP4 && p->k > SHORTEST_K && p->k % 256;
+
+    for (int i = 0; i < 2 && rows > r->rows; i++)
+        r++;
+    if (rows < 1 || rows > r->rows || p->k < r->least ||
+        tiles < r->from * cus || (2 * tiles <= cus && p->k >= MIDDLE_K) ||
+        (16 * tiles < cus && p->k > SHORT_K))
+        return false;
+    return ends || tiles <= r->tiles * cus || p->k <= r->brief;
+}
+
 bool
 kn_skinny_wins(const kiln_problem *p)
 {
@@ -164,6 +238,10 @@ kn_skinny_wins(const kiln_problem *p)
     int64_t cus = kn_cus(p);
     int i = 0;
 
+    if (kn_products(p) > 1)
+        return wins_of_many(p);
+    if (p->k < LEAST_K || p->m < 1)
+        return false;
     while (i < 2 && p->m > r[i].rows)
         i++;
     return p->m <= r[i].rows && p->n >= r[i].least * cus &&
@@ -183,6 +261,20 @@ is_tile(const kiln_problem *p, const struct kn_config *g)
            kn_power_to(g->bn / g->wm, waves > 8 ? 16 : has_rows_of_k(p) ? 128 : 64);
 }
 
+/* Groups may have more rows than their average; few of them are cheap to have room for. */
+static uint32_t
+rows_of_tile(const kiln_problem *p)
+{
+    int64_t rows = kn_mean_rows(p);
+    uint32_t bm = 2;
+
+    if (kn_family_of(p)->ragged && rows <= FEW)
+        rows += (rows + 1) / 2;
+    while (bm < rows && bm < 16)
+        bm *= 2;
+    return bm;
+}
+
 const char *
 kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
 {
@@ -190,8 +282,7 @@ kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
 
     g->schedule = KN_SCHED_SKINNY;
     if (!g->bm)
-        for (g->bm = 2; g->bm < p->m && g->bm < 16;)
-            g->bm *= 2;
+        g->bm = rows_of_tile(p);
     if (!g->wm)
         spread(p, g);
     if (!g->bn)
@@ -200,9 +291,10 @@ kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
     g->stages = 2;
     if (!g->split_k)
         g->split_k = shares_of(p, g);
-    g->group_m = 1;
-    g->xcd = has_rows_of_k(p) ? kn_xcds(p) : 1;
-    g->xcd_run = has_rows_of_k(p) ? LINE_TILES : 0;
+    if (has_rows_of_k(p) && !g->xcd) {
+        g->xcd = kn_xcds(p);
+        g->xcd_run = LINE_TILES;
+    }
     g->domain = (struct kn_domain){ d.align_a, d.align_b, d.align_sa, d.align_sb, 1, 1, 0, 0 };
     return !is_tile(p, g) ? "has tiles of 2 to 16 rows by 16, 32 or 64 columns a wave, with 1 to 8 "
                             "waves, or 16 of 16; of AWQ's words by 128, with 1 to 8" : kn_form_lacks(p, g);

@@ -32,6 +32,9 @@ read_all(struct kn_sim *sim, uint64_t c, void *user)
     assert_int_equal(kn_sim_read(sim, c, o->b, o->n), KILN_OK);
 }
 
+/* Rows of groups: 23 of five, 40 of twelve. */
+static const int64_t lens[] = { 3, 0, 17, 1, 2, 0, 0, 9, 1, 4, 1, 2 };
+
 static void
 run_one(const kiln_problem *p, const struct kn_config *g, struct bytes *o)
 {
@@ -39,7 +42,9 @@ run_one(const kiln_problem *p, const struct kn_config *g, struct bytes *o)
     struct num_result r;
     struct num_kernel k;
 
-    o->n = (size_t)(p->m * p->n) * num_element_bytes(p->out);
+    j.lens = p->groups ? lens : NULL;
+    o->n = (size_t)(p->m * p->n * (p->batch ? p->batch : 1)) * num_element_bytes(p->out);
+    assert_true(o->n <= MOST);
     j.meddle = read_all;
     j.user = o;
     if (!num_open(&k, &counts, p, g))
@@ -230,6 +235,34 @@ skinny_forms(void **state)
     }
 }
 
+/* Batches, and groups of rows that differ, some of none, against the reference: exact sums. */
+static void
+many_products(void **state)
+{
+    static struct bytes out;
+
+    (void)state;
+    for (int i = 0; i < 2 * (NWEIGHTS + 3); i++) {
+        int kind = i / 2;
+        kiln_problem p = kind < NWEIGHTS ? weights[kind]
+                       : (kiln_problem){ .a = pairs[2 * (kind - NWEIGHTS)].a,
+                                         .b = pairs[2 * (kind - NWEIGHTS)].b,
+                                         .scale = pairs[2 * (kind - NWEIGHTS)].scale };
+        struct kn_config runs = { .schedule = kind < NWEIGHTS ? KN_SCHED_SKINNY
+                                                              : KN_SCHED_GEMV };
+
+        p.target = target;
+        p.out = KILN_BF16;
+        p.family = i % 2 ? KILN_GROUPED : KILN_BATCHED;
+        p.groups = i % 2 ? i % 3 ? 5 : 12 : 0;
+        p.batch = i % 2 ? 0 : 3;
+        p.m = !(i % 2) ? 1 + i % 5 : p.groups == 5 ? 23 : 40;
+        p.n = 104;
+        p.k = 640;
+        run_one(&p, &runs, &out);
+    }
+}
+
 static void
 skinny_says_what_it_lacks(void **state)
 {
@@ -354,6 +387,7 @@ main(int argc, char **argv)
         cmocka_unit_test(gemv_forms),
         cmocka_unit_test(gemv_says_what_it_lacks),
         cmocka_unit_test(skinny_forms),
+        cmocka_unit_test(many_products),
         cmocka_unit_test(skinny_says_what_it_lacks),
     };
     enum { NKINDS = sizeof kinds / sizeof *kinds };
