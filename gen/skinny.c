@@ -296,6 +296,7 @@ kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
         g->xcd_run = LINE_TILES;
     }
     g->domain = (struct kn_domain){ d.align_a, d.align_b, d.align_sa, d.align_sb, 1, 1, 0, 0 };
-    return !is_tile(p, g) ? "has tiles of 2 to 16 rows by 16, 32 or 64 columns a wave, with 1 to 8 "
-                            "waves, or 16 of 16; of AWQ's words by 128, with 1 to 8" : kn_form_lacks(p, g);
+    return is_tile(p, g) ? kn_form_lacks(p, g)
+         : "has tiles of 2 to 16 rows by 16, 32 or 64 columns a wave, with 1 to 8 waves, or 16 of "
+           "16; of AWQ's words by 128, with 1 to 8";
 }
