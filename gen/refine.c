@@ -89,6 +89,15 @@ drop_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         *g = try;
 }
 
+/* Rows of codes that begin inside lines, read by more tiles than slots of their own would
+ * have waited for (measured on gfx942). */
+static bool
+needs_slots(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_targets[p->target].dma < 16 && p->k % 128 &&
+           kn_tiles_of(p, g->bm, 128) > 3 * kn_cus(p);
+}
+
 void
 kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
           struct kn_config *g)
@@ -96,7 +105,7 @@ kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked
     if (!asked->stages)
         drop_slots(c, p, g);
     if (!asked->stages && !kn_family_of(p)->routed && kn_widens_read(p, g) &&
-        kn_scales_in_turns(p, g))
+        kn_scales_in_turns(p, g) && !needs_slots(p, g))
         g->stages = 1;       /* more workgroups of a compute unit, in place of slots */
     if (!asked->wm && !asked->join)
         double_waves(c, p, g);

@@ -73,11 +73,20 @@ stands_for(const kiln_problem *p, enum only only)
     }
 }
 
+/* Groups of i4 have the same rows wherever their scales lie. */
+static enum kn_class
+class_of(const kiln_problem *p)
+{
+    enum kn_class c = kn_class_of(p);
+
+    return c == KN_CLASS_IT ? KN_CLASS_I4 : c;
+}
+
 /* Tokens to come count as many. */
 static bool
 serves(const kiln_problem *p, const struct routed *r)
 {
-    return r->target == p->target && r->class == kn_class_of(p) && r->bm == kn_block_rows(p) &&
+    return r->target == p->target && r->class == class_of(p) && r->bm == kn_block_rows(p) &&
            (!p->k || p->k >= r->least_k) && kn_type_bits[p->b] <= r->bits &&
            (!r->most_rows || load_of(p) <= r->most_rows) &&
            stands_for(p, r->only) &&

@@ -61,7 +61,7 @@ least_tiles(const kiln_problem *p)
 
 /* Those of groups, which lie in LDS: where compute units have enough to do for as many tiles of
  * 128 columns, else a turn's first loads and its code come late (measured). A share of K begins
- * where a K tile does, a load at whole dwords. */
+ * where a K tile does, a load at whole dwords; rows along N have a K tile's side by side. */
 static bool
 groups_in_turns(const kiln_problem *p, const struct kn_config *g)
 {
@@ -69,7 +69,7 @@ groups_in_turns(const kiln_problem *p, const struct kn_config *g)
     bool routed = kn_family_of(p)->routed, open = routed ? !p->tokens : !p->m || !p->n;
     uint64_t tiles = open ? 0 : kn_tiles_of(p, g->bm, 128), percent = least_tiles(p);
 
-    return g->domain.align_sb >= 4 && (g->split_k < 2 || tile % 4 == 0) &&
+    return !p->scale_layout && g->domain.align_sb >= 4 && (g->split_k < 2 || tile % 4 == 0) &&
            (!p->k || p->k > g->bk) && (open || 100 * tiles >= percent * kn_cus(p));
 }
 

@@ -70,7 +70,7 @@ enum {
     MORE = 8,                /* rows, behind which only a long K pays */
     WIDE = 80, WIDE_OF_MORE = 32,             /* columns a compute unit */
     LINE_TILES = 2,          /* of AWQ's 128 columns are a cache line of words */
-    MOST_SHARES = 8,
+    MOST_SHARES = 8, TILES_IN_TURNS = 7,
     ROOM = 1 << 16,          /* bytes of LDS, which eight waves of 16 rows by 128 columns pass */
     LEAST_K = 512, SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
 };
@@ -214,6 +214,18 @@ static const struct reach_of_many {
       [MXFP4] = { { 8, 0, 0, 576, ANY_K }, { 16, 5, 0, 3072, ANY_K } } },
 };
 
+/* Weights whose codes and scales of several K tiles others have in LDS (scale_turns.c): of
+ * many rows, and of many tiles where their rows are whole lines, which takes less. */
+static bool
+loses_to_turns(const kiln_problem *p)
+{
+    bool serves = kind_of(p) == INTEGERS && !p->zero_points && !p->scale_layout;
+    bool lines = p->k % 256 == 0 && p->k >= SHORTEST_K;
+
+    return serves && (kn_mean_rows(p) > MORE ||
+                      (lines && tiles_of(p) > TILES_IN_TURNS * (int64_t)kn_cus(p)));
+}
+
 /* Where scales of nvfp4 end inside 256 K others load them for each K tile by itself. */
 static bool
 wins_of_many(const kiln_problem *p)
@@ -226,7 +238,7 @@ wins_of_many(const kiln_problem *p)
         r++;
     if (rows < 1 || rows > r->rows || p->k < r->least ||
         tiles < r->from * cus || (2 * tiles <= cus && p->k >= MIDDLE_K) ||
-        (16 * tiles < cus && p->k > SHORT_K))
+        (16 * tiles < cus && p->k > SHORT_K) || loses_to_turns(p))
         return false;
     return ends || tiles <= r->tiles * cus || p->k <= r->brief;
 }

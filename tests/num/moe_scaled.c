@@ -1,6 +1,6 @@
 /* moe_scaled.c - scales of 128-blocks in moe's gemm1: A's of rows that ids name,
  * stored along K or along the tokens, and those of the output, which it makes, as well
- * as one scale a row of it. */
+ * as one scale a row of it; and of groups of i4 weights. */
 #include "moe.h"
 
 /* gemm1's output as codes of 8 bits, under f32 scales of 128 columns that waves
@@ -162,6 +162,31 @@ transposed_scales(void **state)
                KILN_BAD_INPUT);
 }
 
+/* Weights of 4 bits: scales along K, several K tiles' at once where the device is small, and
+ * along N; zero points; words. */
+static void
+groups_of_i4(void **state)
+{
+    static const char *const how[] = {
+        "--scale group32 --device-cus 8", "--scale group64 --scale-type f16",
+        "--scale group128 --scale-type bf16 --device-cus 8 --epilogue bias",
+        "--scale group32 --scale-layout transposed --device-cus 8",
+        "--scale group128 --scale-layout transposed --scale-type f16",
+        "--scale group64 --zero-points i4", "--scale group128 --zero-points i4 "
+        "--scale-layout transposed --b-layout awq",
+    };
+    char line[300];
+
+    (void)state;
+    for (size_t h = 0; h < 28; h++) {
+        snprintf(line, sizeof line, "--stage gemm%d --hidden 544 --inter %d --experts 5 --topk "
+                 "2 --tokens %d --a %s --b i4 --arch gfx9%s %s", 1 + (int)(h / 14),
+                 h % 4 < 2 ? 1056 : 288, h % 3 ? 9 : 70, h % 5 ? "bf16" : "f16",
+                 h % 2 ? "42" : "50", how[h / 2 % 7]);
+        expect_run(line, KILN_OK);
+    }
+}
+
 int
 main(void)
 {
@@ -172,6 +197,7 @@ main(void)
         cmocka_unit_test(bits_are_those_of_a_wide_tile),
         cmocka_unit_test(layers_by_row),
         cmocka_unit_test(transposed_scales),
+        cmocka_unit_test(groups_of_i4),
     };
 
     return cmocka_run_group_tests_name("moe-scaled", tests, NULL, NULL);

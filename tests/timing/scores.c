@@ -207,8 +207,9 @@ crowded(const struct measured *m, double *full, double *fixed)
 static void
 walked(const struct measured *m, double *full, double *fixed)
 {
-    *full = (m->longer.group_cycles - m->walk.group_cycles) / (WALKED * (double)(MANY - SHORT));
-    *fixed = (m->walk.group_cycles - m->once.group_cycles) / (WALKED - 1.0) - *full * SHORT;
+    *full = (m->longer.group_cycles - m->walk.group_cycles) / (double)(WALKED * (MANY - SHORT));
+    *fixed = (m->walk.group_cycles - m->once.group_cycles) / (double)(WALKED - 1) -
+             *full * (double)SHORT;
 }
 
 /* By lines that go through registers. */
