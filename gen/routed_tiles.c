@@ -135,7 +135,7 @@ kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-enum staged { AS_STORED, EIGHT, WIDENED, INTEGERS, FOLDED, ROUNDED, WIDE_128, BOTH_128 };
+enum staged { AS_STORED, EIGHT, WIDENED, INTEGERS, WORDS, FOLDED, ROUNDED, WIDE_128, BOTH_128 };
 
 static const struct blocks {
     kiln_target target;
@@ -153,6 +153,7 @@ blocks_of(const kiln_problem *p)
     bool by_128 = p->out_scale == KILN_OUT_BLOCK128, mx = kn_type_mx[p->a];
     enum staged staged = kn_prequant(p) || p->quant ? ROUNDED
                        : kn_may_fold(p) && !by_128 ? FOLDED
+                       : kn_in_words(p) && !by_128 ? WORDS
                        : kn_scale_groups(p) && !by_128 && has_codes(p) ? INTEGERS
                        : kn_dequant(p) ? !by_128 ? WIDENED : mx ? BOTH_128 : WIDE_128
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;

@@ -185,6 +185,8 @@ groups_of_i4(void **state)
                  h % 2 ? "42" : "50", how[h / 2 % 7]);
         expect_run(line, KILN_OK);
     }
+    expect_run("--stage gemm1 --hidden 256 --inter 64 --experts 2 --topk 2 --tokens 140 --a bf16 "
+               "--b i4 --arch gfx942 --scale group128 --zero-points i4 --b-layout awq", KILN_OK);
 }
 
 int
