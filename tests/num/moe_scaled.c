@@ -172,8 +172,8 @@ groups_of_i4(void **state)
         "--scale group128 --scale-type bf16 --device-cus 8 --epilogue bias",
         "--scale group32 --scale-layout transposed --device-cus 8",
         "--scale group128 --scale-layout transposed --scale-type f16",
-        "--scale group64 --zero-points i4", "--scale group128 --zero-points i4 "
-        "--scale-layout transposed --b-layout awq",
+        "--scale group64 --zero-points i4",
+        "--scale group128 --zero-points i4 --scale-layout transposed --b-layout awq",
     };
     char line[300];
 
