@@ -13,12 +13,6 @@ tiles_along(int64_t n, uint32_t by)
     return (uint64_t)((n + by - 1) / by);
 }
 
-static int64_t
-group_count(const kiln_problem *p)
-{
-    return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
-}
-
 /* A tensor's address is aligned as the output's. */
 static long long
 array_align(const kiln_problem *p, uint32_t i, long long output)
@@ -238,7 +232,7 @@ parts_of(const kiln_problem *p, const struct kn_config *g, const int64_t *offs)
     struct parts x = { 0 };
     uint64_t n = 0;
 
-    for (int64_t i = 0; i < group_count(p); i++)
+    for (int64_t i = 0; i < kn_products(p); i++)
         n += tiles_along(group_rows(p, offs, i), g->bm);
     n *= tiles_along(p->n, kn_tile_columns(p, g));
     x.whole = g->split_after ? n - kn_last_round(g, n) : 0;

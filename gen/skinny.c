@@ -24,7 +24,26 @@ kn_skinny_types(const kiln_problem *p)
            (!p->zero_points || kn_zero_bits(p) == 4);
 }
 
-/* A word of AWQ has columns: a wave has 128, half a cache line of a row, of fewer K. */
+/* K that a wave loads at once, the fewest and the most columns it has, and turns of its loop
+ * that shares of K must save, for each is stored, counted and read: mxfp4 is widened fast. A
+ * word of AWQ has columns, 128 of which are half a cache line of a row. */
+static const struct shape {
+    uint16_t step, columns, most, saved;
+} shapes[KINDS] = {
+    [INTEGERS] = { 256, 16, 64, 2 },
+    [WORDS] = { 256, 16, 64, 2 },
+    [AWQ] = { 128, 128, 128, 2 },
+    [NVFP4] = { 256, 16, 64, 2 },
+    [MXFP4] = { 256, 16, 64, 4 },
+};
+
+static const struct shape *
+shape_of(const kiln_problem *p)
+{
+    return &shapes[kind_of(p)];
+}
+
+/* Rows in memory are of one K. */
 static bool
 has_rows_of_k(const kiln_problem *p)
 {
@@ -34,14 +53,14 @@ has_rows_of_k(const kiln_problem *p)
 uint32_t
 kn_skinny_step(const kiln_problem *p)
 {
-    return has_rows_of_k(p) ? 128 : 256;
+    return shape_of(p)->step;
 }
 
 /* Columns of a tile, unless there are many. */
 static uint32_t
 columns(const kiln_problem *p)
 {
-    return has_rows_of_k(p) ? 128 : 16;
+    return shape_of(p)->columns;
 }
 
 /* Up to `rows`, from `least` to `most` columns a compute unit (0: any number), skinny takes
@@ -141,9 +160,7 @@ spread(const kiln_problem *p, struct kn_config *g)
         g->bn = wide && g->wn == 4 ? 32 : columns(p);
 }
 
-/* Shares of K: those that compute units without a tile have room for, if they save two turns
- * of the loop, of mxfp4, which is widened fast, four, for which a share is stored, counted and
- * read. */
+/* Shares of K: those that compute units without a tile have room for, if they save enough. */
 static uint32_t
 shares_of(const kiln_problem *p, const struct kn_config *g)
 {
@@ -152,7 +169,7 @@ shares_of(const kiln_problem *p, const struct kn_config *g)
 
     n = n > MOST_SHARES ? MOST_SHARES : n > 1 ? n : 1;
     each = (turns + n - 1) / n;
-    if (kn_products(p) > 1 || p->m > MORE || turns - each < (kind_of(p) == MXFP4 ? 4 : 2))
+    if (kn_products(p) > 1 || p->m > MORE || turns - each < shape_of(p)->saved)
         return 1;
     return (uint32_t)((turns + each - 1) / each);
 }
@@ -187,9 +204,9 @@ is_too_deep(const kiln_problem *p, const struct reach *r)
     struct kn_config g = { .bm = 2 };
     int64_t tiles = tiles_of(p), cus = kn_cus(p), deep = 1024 * r->deep;
 
-    spread(p, &g);
     if (has_rows_of_k(p))
         return false;
+    spread(p, &g);
     return (p->m > MORE && p->k < LONG_K) ||
            (shares_of(p, &g) < 2 && ((4 * tiles < cus && p->k > deep) ||
                                      (2 * tiles < cus && p->k > 2 * deep)));
@@ -266,11 +283,9 @@ is_tile(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t waves = g->wm * g->wn;
 
-    if (has_rows_of_k(p) && (waves > 8 || g->bn != columns(p) * g->wm))
-        return false;
     return kn_power_to(g->bm, 16) && g->bm > 1 && kn_power_to(waves, 16) &&
-           kn_power_to(g->wm, 16) && g->bn % (16 * g->wm) == 0 &&
-           kn_power_to(g->bn / g->wm, waves > 8 ? 16 : has_rows_of_k(p) ? 128 : 64);
+           kn_power_to(g->wm, 16) && g->bn % (columns(p) * g->wm) == 0 &&
+           kn_power_to(g->bn / g->wm, waves > 8 ? 16 : shape_of(p)->most);
 }
 
 /* Groups may have more rows than their average; few of them are cheap to have room for. */

@@ -8,18 +8,13 @@
 uint64_t
 kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
 {
-    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
-    int64_t rows = kn_family_of(p)->ragged == 'm' ? (p->m + many - 1) / many
-                                                  : p->m;
-    int64_t n = kn_b_columns(p);
+    int64_t many = kn_products(p), rows = kn_mean_rows(p), n = kn_b_columns(p);
 
     if (kn_family_of(p)->routed) {
         int64_t used = p->tokens * p->topk;
 
         many = used < p->groups ? used : p->groups;
         rows = many ? (used + many - 1) / many : 0;
-        return (uint64_t)(many * ((rows + bm - 1) / bm) *
-                          ((n + bn - 1) / bn));
     }
     return (uint64_t)(many * ((rows + bm - 1) / bm) *
                       ((n + bn - 1) / bn));
