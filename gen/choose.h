@@ -7,6 +7,13 @@
 #include "gen.h"
 #include "routed.h"
 
+/* Products of a launch. */
+static inline int64_t
+kn_products(const kiln_problem *p)
+{
+    return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+}
+
 /* Rows of a product's output; of ragged groups their average, rounded up. */
 static inline int64_t
 kn_mean_rows(const kiln_problem *p)

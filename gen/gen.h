@@ -43,13 +43,6 @@ kn_along_k(const kiln_problem *p, char operand)
            p->layout == (operand == 'a' ? KILN_NN : KILN_TT);
 }
 
-/* Products of a launch. */
-static inline int64_t
-kn_products(const kiln_problem *p)
-{
-    return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
-}
-
 /* Of the device that is planned for. */
 enum { KN_CUS_MOST = 4096, KN_XCDS_MOST = 64 };
 

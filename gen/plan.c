@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "aiter.h"
+#include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
 #include "launch_terms.h"
