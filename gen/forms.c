@@ -18,13 +18,6 @@ const char *const kn_schedule_names[] = {
 
 /* ---- what needs are made of ---- */
 
-/* LDS is filled directly, and reads of it transpose. */
-static bool
-wide(const kiln_problem *p)
-{
-    return kn_targets[p->target].lds_tr;
-}
-
 static bool
 whole_runs(const kiln_problem *p)
 {

@@ -199,13 +199,16 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
     return kn_scale_batch_k(p, g) / g->bk;
 }
 
-/* One where two leave no registers: beside factors from 288 columns on. */
+/* One where two leave no registers: beside factors from 288 columns on, and where these are
+ * of a B whose reads transpose. */
 uint32_t
 kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 {
+    bool mx = p->scale == KILN_SCALE_MX32;
+
     if (kn_reads_of(g) == KN_READS_TILE)
         return kn_fragment_of(p, g, 'b').ksteps == 1 && !kn_shuffled(p) &&
-               g->bn > (p->scale == KILN_SCALE_MX32 ? 256 : 288) ? 1 : 2;
+               (g->bn > (mx ? 256 : 288) || (mx && !kn_along_k(p, 'b'))) ? 1 : 2;
     return kn_scale_batch(p, g) && kn_fragment_of(p, g, 'b').ksteps == 1 &&
            p->a != KILN_MXFP4 ? 1 : 2;
 }

@@ -123,7 +123,7 @@ scales_by_lines(const kiln_problem *p, const struct kn_config *g, bool four)
 /* MX scales whose rows are no whole dwords, or end within a K tile: they are
  * clipped, and batches of them shifted on their way through registers, those of
  * each K tile beside rows at any byte loaded singly or in twos: by lines, of `4-wave`
- * by K tiles, of dwords, of an even pitch, of an odd one; beside rows at any byte
+ * by K tiles (nt), of dwords, of an even pitch, of an odd one; beside rows at any byte
  * `4-wave` has what others have, with which it is compared. Measured on 16x32 to 256x256 tiles of
  * mxfp8 and mxfp4; unknown of wgrad, whose groups end there, of a few rows or K
  * tiles, and of 6-bit types. */
@@ -145,7 +145,7 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
         return 1;
     if (g->copies == KN_COPIES_LINES && !loose && p->m > FEW_ROWS)
         return scales_by_lines(p, g, four);
-    if (four && !loose)
+    if (four && !loose && p->layout == KILN_NT)
         return d->align_sa >= 4 && d->align_sb >= 4 ? 1.15 : 1.4;
     if (d->align_sa >= 4 && d->align_sb >= 4)
         return by[0];

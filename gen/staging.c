@@ -499,7 +499,7 @@ kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g)
     return p->scale == KILN_SCALE_MX32 && !p->scale_layout && !kn_dequant(p) &&
            (kn_reads_of(g) == KN_READS_TILE ||
             (g->lowering != KN_LOWERING_LLVM && kn_room_for_batches(p, g))) &&
-           p->layout == KILN_NT && six_batches(p, g) &&
+           six_batches(p, g) &&
            (g->domain.align_sa < 4 || g->domain.align_sb < 4);
 }
 
