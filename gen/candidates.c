@@ -386,7 +386,15 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return g->bm != 0;
 }
 
-/* moe with stored layouts, up to 32 rows a block: a wave's pieces of B follow
+/* Tiles of which loops that fill LDS have more K on its way, alone on a compute unit:
+ * measured on both targets. */
+static bool
+few_tiles(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->tokens && kn_tiles_of(p, g->bm, g->bn) < 3 * (uint64_t)kn_cus(p);
+}
+
+/* moe with stored layouts, blocks of few rows: a wave's pieces of B follow
  * each other in memory, so it loads them straight into registers. */
 bool
 kn_pick_direct(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
@@ -394,8 +402,9 @@ kn_pick_direct(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 {
     struct kn_config try = *g;
     bool mx = p->scale == KILN_SCALE_MX32;
+    int most = kn_targets[p->target].scaled || kn_type_bits[p->b] == 16 ? 32 : 16;
 
-    if (!kn_family_of(p)->routed || p->block_m > 32 || !p->b_layout || kn_in_words(p) ||
+    if (!kn_family_of(p)->routed || p->block_m > most || !p->b_layout || kn_in_words(p) ||
         (mx && !p->scale_layout) || !kn_form_open(g) || g->schedule || g->early ||
         g->lowering == KN_LOWERING_ASM)
         return false;
@@ -404,6 +413,8 @@ kn_pick_direct(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     try.wm = try.wn = 1;
     try.bk = kn_natural_bk(c, p);
     try.schedule = kn_form_straight(p, try.bk);
+    if (few_tiles(p, &try))
+        return false;
     if (!try.domain.align_a)
         try.domain = kn_domain_of(p, 256, try.bk);
     if (!try.group_m)

@@ -135,7 +135,7 @@ kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-enum staged { AS_STORED, EIGHT, WIDENED, INTEGERS, WORDS, FOLDED, ROUNDED, WIDE_128, BOTH_128 };
+enum staged { AS_STORED, EIGHT, PANELLED, WIDENED, INTEGERS, WORDS, FOLDED, ROUNDED, WIDE_128, BOTH_128 };
 
 static const struct blocks {
     kiln_target target;
@@ -151,11 +151,13 @@ static const struct blocks *
 blocks_of(const kiln_problem *p)
 {
     bool by_128 = p->out_scale == KILN_OUT_BLOCK128, mx = kn_type_mx[p->a];
+    bool panels = p->b_layout && p->scale < KILN_SCALE_BLOCK128 && !mx;
     enum staged staged = kn_prequant(p) || p->quant ? ROUNDED
                        : kn_may_fold(p) && !by_128 ? FOLDED
                        : kn_in_words(p) && !by_128 ? WORDS
                        : kn_scale_groups(p) && !by_128 && has_codes(p) ? INTEGERS
                        : kn_dequant(p) ? !by_128 ? WIDENED : mx ? BOTH_128 : WIDE_128
+                       : panels && !kn_targets[p->target].scaled ? PANELLED
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;
 
