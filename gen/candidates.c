@@ -386,12 +386,14 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return g->bm != 0;
 }
 
-/* Tiles of which loops that fill LDS have more K on its way, alone on a compute unit:
- * measured on both targets. */
+/* Tiles of which loops that fill LDS have more K on its way, alone on a compute unit, but
+ * for MX types, of 4 bits those of a short K: measured on both targets. */
 static bool
 few_tiles(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->tokens && kn_tiles_of(p, g->bm, g->bn) < 3 * (uint64_t)kn_cus(p);
+    bool slow = p->scale != KILN_SCALE_MX32 || (kn_type_bits[p->b] == 4 && p->k >= 4096);
+
+    return slow && p->tokens && kn_tiles_of(p, g->bm, g->bn) < 3 * (uint64_t)kn_cus(p);
 }
 
 /* moe with stored layouts, blocks of few rows: a wave's pieces of B follow
