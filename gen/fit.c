@@ -283,6 +283,24 @@ alone(const kiln_problem *p, const struct kn_config *g)
            kn_form_assembly(p, g) && n && n <= kn_cus(p);
 }
 
+/* Groups and batches with shuffled scales, as assembly, whose slots hold no registers: as
+ * many slots as leave room for the workgroups that two do, four of one that is alone. */
+static uint32_t
+shuffled_stages(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    uint64_t n = kn_tiles_of(p, g->bm, g->bn), cus = kn_cus(p);
+    uint32_t lds = kn_targets[p->target].lds, beside;
+    struct kn_config try = *g;
+
+    try.stages = 2;
+    beside = n && n <= cus ? 1 : lds / kn_tile_lds(c, p, &try);
+    for (try.stages = 4; try.stages > 2; try.stages--)
+        if (kn_tile_lds(c, p, &try) * beside <= lds && !kn_form_lacks(p, &try) &&
+            (!p->k || p->k > (try.stages - 1) * (int64_t)g->bk))
+            break;
+    return try.stages;
+}
+
 /* Slots worth having: with direct copies about 64 KB on their way to a
  * compute unit cover the latency of memory (docs/loops.md). Each copy of
  * each slot holds a scalar register for its M0, so tiles with scales, and
@@ -308,6 +326,10 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return routed_stages(c, p, g, one);
     want = 1 + (65535 + one) / one;
     g->stages = 2;
+    if (kn_shuffled(p) && ragged && !g->cus && kn_direct(p, g) &&
+        kn_reads_of(g) == KN_READS_STEP && kn_form_assembly(p, g) &&
+        g->lowering != KN_LOWERING_LLVM)
+        return shuffled_stages(c, p, g);
     if (kn_direct(p, g) && p->scale == KILN_SCALE_MX32 && kn_scale_batch(p, g))
         return kn_reads_of(g) == KN_READS_STEP
                    ? kn_filled_stages(p, g, batched_stages(p, g, one, most)) : 2;
