@@ -135,7 +135,9 @@ kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-enum staged { AS_STORED, EIGHT, PANELLED, WIDENED, INTEGERS, WORDS, FOLDED, ROUNDED, WIDE_128, BOTH_128 };
+enum staged {
+    AS_STORED, EIGHT, PANELLED, WIDENED, INTEGERS, WORDS, FOLDED, ROUNDED, WIDE_128, BOTH_128
+};
 
 static const struct blocks {
     kiln_target target;
