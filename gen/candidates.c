@@ -40,13 +40,13 @@ six_bits(const kiln_problem *p)
            (kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6);
 }
 
-/* Converted MX types, whose stores are half of what a short K takes: a walk loads the next tile
- * while those of this one leave (docs/loops.md). */
+/* Of gfx942, where stores are half of what a short K takes: a walk loads the next tile while
+ * those of this one leave (docs/loops.md). Types whose scores have walks. */
 bool
-kn_walks_converted(const kiln_problem *p)
+kn_walks_stored(const kiln_problem *p)
 {
-    return kn_multiplies_blocks(p) && !kn_family_of(p)->ragged && !kn_family_of(p)->routed &&
-           !p->scale_layout && !kn_writes_scales(p);
+    return !kn_targets[p->target].walks && !kn_family_of(p)->ragged &&
+           !kn_family_of(p)->routed && !p->scale_layout && !kn_writes_scales(p);
 }
 
 bool

@@ -191,7 +191,8 @@ around(const struct launch *l, double k)
 }
 
 /* Walks whose stores the next tile waits for: what is around a loop was measured with those of
- * 16 bits in launches that fill the device. Few tiles that are left are one of a compute unit. */
+ * 16 bits in launches that fill the device, of four K tiles, which hid some of them: no less than
+ * all stores and a K tile that none hides. Few tiles that are left are one of a compute unit. */
 static double
 walk_cycles(struct launch *l, const struct kn_config *g)
 {
@@ -199,12 +200,14 @@ walk_cycles(struct launch *l, const struct kn_config *g)
     double slots = l->all * s->residents, rounds = floor(l->groups / slots);
     double left = l->groups - rounds * slots, k = s->residents;
     double write = least(l->c->l2_write * l->xcds, l->c->hbm_write * 1e3 / l->ghz) / l->all;
-    double more = (l->written - 2.0 * g->bm * g->bn) / write + l->singly + l->clipped;
+    double more = (l->written - 2.0 * g->bm * g->bn) / write + l->singly + l->clipped, round;
 
     if (left > l->all)
         rounds++;
     l->rate = k * l->read / turn(l, k);
-    return s->before + rounds * (l->turns * turn(l, k) + s->fixed + k * more) +
+    round = most(l->turns * turn(l, k) + s->fixed + k * more,
+                 k * l->written / write + turn(l, 1));
+    return s->before + rounds * round +
            (left > 0 && left <= l->all ? l->turns * turn(l, 1) + around(l, 1) : 0);
 }
 
@@ -216,7 +219,7 @@ cycles_of(struct launch *l, const struct kn_config *g)
     double full = floor(l->groups / slots);
     double left = ceil((l->groups - full * slots) / cus), sum = 0, k;
 
-    if (s->walks && kn_schedules[s->schedule].reads == KN_READS_STEP)
+    if (s->walks && !kn_targets[s->target].walks)
         return walk_cycles(l, g);
     if (s->walks) {
         k = ceil(l->groups / cus);

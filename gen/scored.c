@@ -130,21 +130,33 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     return crowds(p, s, g) ? 1.03 : near ? 1.01 : 1.0125;
 }
 
+/* Walks of two workgroups of a compute unit that have not drifted apart; and, of types that are
+ * multiplied as they lie, of a K that hides most of its stores without (250 problems drawn). */
+static double
+lead_of_walk(const kiln_problem *p, const struct kn_config *g)
+{
+    bool converted = kn_multiplies_blocks(p);
+
+    if (kn_tiles_of(p, g->bm, g->bn) <= 2 * (uint64_t)g->cus)
+        return converted ? 1.1 : 1.25;
+    return !converted && p->k >= 8 * (int64_t)g->bk ? 1.07 : 1;
+}
+
 /* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, of `4-wave` small ones and by less
  * those of other rows, and wider or taller ones than 256, of whose many rounds scores say up
  * to 6 % too little, the smallest and above all shares of them, and of `4-wave` where others
  * have as many K tiles on their way, must be better than others, not as good; so must what is
  * widened behind its reads, in small tiles and of short groups by more, in one slot alone in
  * small tiles of the shortest groups and of AWQ's words, and where half has no rows; so must
- * walks of two workgroups of a compute unit in which they have not drifted apart. */
+ * some walks. */
 static double
 better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
     int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
 
-    if (g->cus > kn_cus(p) && kn_tiles_of(p, g->bm, g->bn) <= 2 * (uint64_t)g->cus)
-        return 1.1;
+    if (g->cus > kn_cus(p) && lead_of_walk(p, g) > 1)
+        return lead_of_walk(p, g);
     if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
         return 1.12; /* measured at dwords (tests/timing/scores.c) */
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && p->a == KILN_I8 &&
@@ -188,13 +200,16 @@ may_score(const kiln_problem *p, const struct kn_config *given)
            !(kn_few_widened(p) && kn_type_bits[p->b] == 6);
 }
 
-/* Each workgroup has several tiles. Of stores of an element a lane, beside another workgroup's,
- * some launches have no prediction: 128x192 tiles of 16219 x 6238 of mxfp4. */
+/* Each workgroup has several tiles, in `4-wave` a whole K tile. Of stores of an
+ * element a lane, beside another workgroup's, some launches have no prediction: 128x192 tiles of
+ * 16219 x 6238 of mxfp4. */
 static bool
 may_walk(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
-    return kn_walks(p) || (kn_walks_converted(p) && g->split_k < 2 &&
-                           kn_tiles_of(p, g->bm, g->bn) > g->cus &&
+    bool four = kn_schedules[s->schedule].asm_only;
+
+    return kn_walks(p) || (kn_walks_stored(p) && g->split_k < 2 &&
+                           kn_tiles_of(p, g->bm, g->bn) > g->cus && !(four && p->k < g->bk) &&
                            (s->residents < 2 || !kn_stores_singly(p, g)));
 }
 

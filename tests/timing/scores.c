@@ -484,6 +484,21 @@ try_eight(struct bench *b, uint32_t bk)
         try_row(b, KN_SCHED_4WAVE, &four_of_eight[i], bk, false);
 }
 
+/* Walks of types that are multiplied as they lie, whose stores are half of what a short K takes. */
+static void
+try_walks(struct bench *b, uint32_t bk)
+{
+    if (b->target != KILN_GFX942 || b->k->scale || b->k->odd || b->k->quant ||
+        kn_type_bits[b->k->a] > 16)
+        return;
+    for (size_t i = 0; i < COUNT(walked_tiles); i++)
+        try_row(b, KN_SCHED_SIMPLE, &walked_tiles[i], bk / 2, true);
+    for (size_t i = 0; i < COUNT(walked_tiles); i++)
+        try_row(b, KN_SCHED_SIMPLE, &walked_tiles[i], bk, true);
+    for (size_t i = 0; i < COUNT(walked_4wave); i++)
+        try_row(b, KN_SCHED_4WAVE, &walked_4wave[i], bk, true);
+}
+
 static void
 run(struct bench *b)
 {
@@ -539,6 +554,7 @@ run(struct bench *b)
     }
     if (!b->k->converted)
         try_eight(b, bk);
+    try_walks(b, bk);
 }
 
 /* Of gfx942 tt at any byte is better chosen by the rows of tn, with the lead of other
