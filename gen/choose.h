@@ -137,6 +137,9 @@ uint32_t kn_quantised_run(const kiln_problem *p, const struct kn_config *g);
 bool kn_stays_unfolded(const kiln_problem *p, const struct kn_config *g);
 /* Whether moe had better load scales of a B that it widens for several K tiles at once. */
 bool kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g);
+/* Workgroups that LDS has room for beside codes and scales of several K tiles: scores were measured
+ * with scales of f16, of f32 they are twice as long. */
+uint32_t kn_room_beside_scales(const kiln_problem *p, const struct kn_config *g, uint32_t stages);
 /* domain.ktail of a configuration that is decided. */
 uint8_t kn_tail_of(const kiln_problem *p, const struct kn_config *g);
 
@@ -186,6 +189,7 @@ bool kn_skinny_wins(const kiln_problem *p);
     X(W4, "16 bits x MX", 0, NONE) \
     X(WB, "bf16 x MX along K", 0, UWB) X(NV, "16 bits x nvfp4", 0, UNV) \
     X(I4, "16 bits x i4", 0, NONE) X(IT, "16 bits x i4, transposed scales", 0, NONE) \
+    X(IR, "16 bits x i4, several products", 0, NONE) \
     X(AW, "16 bits x i4, AWQ", 0, NONE) X(GQ, "16 bits x i4, GPTQ", 0, NONE) \
     X(Q4, "16 bits quantised x MX", 1, NONE) \
     X(P8, "16 bits quantised x 8 bits", 1, UP8) \

@@ -96,3 +96,16 @@ kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g)
            (!p->k || p->k >= turns * g->bk) &&
            (!p->tokens || kn_tiles_of(p, g->bm, g->bn) >= least * kn_cus(p));
 }
+
+uint32_t
+kn_room_beside_scales(const kiln_problem *p, const struct kn_config *g, uint32_t stages)
+{
+    struct kn_config turns = *g;
+    uint32_t tile = (g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b]) * g->bk / 8, scales;
+
+    turns.scale_turns = 1;
+    turns.lowering = KN_LOWERING_ASM;
+    scales = kn_b_scale_tiles(p, &turns) * g->bk / (uint32_t)kn_scale_k(p);
+    return kn_targets[p->target].lds /
+           (stages * tile + scales * g->bn * (uint32_t)kn_scale_size(p));
+}

@@ -63,6 +63,8 @@ struct launch {
     double l2_miss, hbm;
     double ghz, rate;        /* rate: bytes a clock of a busy CU */
     double slower;           /* K tiles, for where rows begin */
+    bool apart;              /* several products of few rows, which share nothing */
+    bool ragged;             /* rows of groups, whose tiles dies have in runs */
     bool alike;              /* workgroups of a compute unit: rows and share of K */
     int width;               /* of the matrix instructions' power: 0 16 bits */
 };
@@ -145,6 +147,16 @@ asked_twice(const struct launch *l, double k)
  * a loop waits for, unless the matrix pipes bound it (docs/choosing.md). */
 #define INSIDE 0.7
 
+enum { L1 = 32 << 10, FEW_ROWS = 128 }; /* bytes; of a product */
+
+/* Bytes of a K tile that memory is asked for: of products apart, whose B is read once, lines that
+ * two K tiles are in come twice where the L1 has lost them. */
+static double
+far_lines(const struct launch *l, double k)
+{
+    return l->apart && k * l->read > L1 ? l->read : l->aligned;
+}
+
 /* Clocks of a K tile of k workgroups on a compute unit. A loop that the matrix
  * pipes bound hides some latency. */
 static double
@@ -169,7 +181,7 @@ turn(const struct launch *l, double k)
     if (s->near >= 1.1 * s->mfma)
         one += INSIDE * k * (l->read - l->aligned) / read;
     one = most(one * l->slower, s->mfma * k);
-    return most(one, k * most(l->read / read, l->aligned / miss));
+    return most(one, k * most(l->read / read, far_lines(l, k) / miss));
 }
 
 /* Clocks before, between and after. */
@@ -373,6 +385,19 @@ clipped(const kiln_problem *p, const struct kn_config *g, const struct kn_score 
     return each * (a ? g->bm : g->bn) * g->bk * bits / 1024 / (g->wm * g->wn);
 }
 
+/* Whether the workgroups of a compute unit share rows and their part of K: not those of products
+ * of few rows and fewer tiles than are between two of them, dealt as choose_map() has it. */
+static bool
+are_alike(const struct launch *l, const struct kn_config *g)
+{
+    double each = l->all / l->xcds, run = 8 * (g->group_m ? g->group_m : 4) * l->xcds;
+    double tiles = l->tm * l->tn * l->shares;
+    bool runs = l->ragged && tiles * l->many >= run;
+
+    return (uint64_t)each % (uint64_t)l->shares == 0 &&
+           (!l->apart || tiles > (runs ? run : each));
+}
+
 /* tm: rows of tiles of each product. */
 static struct launch
 launch_of(const kiln_problem *p, const struct kn_config *g,
@@ -420,7 +445,9 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.cus = least(l.all, l.groups);
     l.width = kn_class_power(s->class);
     l.slower = kn_rows_slower(p, g, s);
-    l.alike = (uint64_t)(l.all / l.xcds) % (uint64_t)l.shares == 0;
+    l.apart = many > 1 && m <= FEW_ROWS && ragged != 'k';
+    l.ragged = ragged == 'm';
+    l.alike = are_alike(&l, g);
     return l;
 }
 
@@ -519,6 +546,10 @@ score_by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn
     struct kn_score lines = *s;
 
     if (g->copies == KN_COPIES_LINES && !s->lines && room < s->residents)
+        lines.residents = room ? room : 1;
+    if (s->class == KN_CLASS_IR && s->residents > 1 && kn_widens_read(p, g))
+        room = kn_room_beside_scales(p, g, s->stages);
+    if (s->class == KN_CLASS_IR && room < s->residents)
         lines.residents = room ? room : 1;
     if (lacks_company(g, s))
         lines.residents = 1;

@@ -49,6 +49,18 @@ mx_class(const kiln_problem *p)
                     : a == 8 ? KN_CLASS_MX88 : KN_CLASS_MX44;
 }
 
+/* Several products whose weights' codes LDS may have as memory does, scales of several K tiles
+ * at once (scale_turns.c). */
+static bool
+reads_codes(const kiln_problem *p)
+{
+    const struct kn_config tile = { .bm = kn_mean_rows(p) <= 16 ? 16 : SMALL_ROWS, .bn = 64,
+                                    .bk = 128, .wm = 1, .wn = 4, .schedule = KN_SCHED_SIMPLE,
+                                    .domain = kn_domain_of(p, 256, 128) };
+
+    return !kn_family_of(p)->routed && kn_widens_read(p, &tile) && kn_scales_in_turns(p, &tile);
+}
+
 /* Groups, and batches of few rows, have shorter worst cases by the scores of I4, also where
  * their scales are transposed (250 drawn). */
 static enum kn_class
@@ -58,7 +70,8 @@ i4_class(const kiln_problem *p)
 
     return p->b_layout == KILN_B_AWQ ? KN_CLASS_AW
          : kn_in_words(p) ? KN_CLASS_GQ
-         : p->scale_layout && single ? KN_CLASS_IT : KN_CLASS_I4;
+         : p->scale_layout && single ? KN_CLASS_IT
+         : reads_codes(p) ? KN_CLASS_IR : KN_CLASS_I4;
 }
 
 static enum kn_class

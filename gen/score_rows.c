@@ -353,10 +353,12 @@ few_slots(const kiln_problem *p, const struct kn_config *g, const struct kn_scor
 
 /* Of weights that are widened behind their reads: groups shorter than those that scores were
  * measured with, whose sums are multiplied beside products, take so much more than in other
- * loops, as do their scales, of which a row has several. */
+ * loops, as do their scales, of which a row has several; a little where LDS has codes. */
 static double
 short_groups(const kiln_problem *p, const struct kn_config *g)
 {
+    if (kn_class_of(p) == KN_CLASS_IR && kn_widens_read(p, g))
+        return kn_scale_k(p) >= 128 ? 1 : kn_scale_k(p) >= 64 ? 1.05 : 1.08;
     if (!kn_widens_late(p, g) || kn_scale_k(p) >= 128)
         return 1;
     return kn_scales_down(p, 'b') ? (kn_scale_k(p) >= 64 ? 1.1 : 1.3)

@@ -83,6 +83,11 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     p.alpha = 1;
     p.m = tm * g->bm;
     p.n = tn * g->bn;
+    if (b->k->products) {
+        p.family = KILN_BATCHED;
+        p.batch = b->k->products;
+        p.n /= p.batch;
+    }
     p.k = turns * g->bk;
     if (b->k->odd) {
         p.lda = (*b->layout == 't' ? p.m : p.k) + elements_more(b, p.a);
@@ -302,6 +307,7 @@ try_row(struct bench *b, enum kn_schedule schedule,
                                .wn = t->wn, .stages = t->stages,
                                .schedule = schedule, .split_k = 1,
                                .unfolded = b->k->unfolded,
+                               .scale_turns = b->k->products && t->wm == 1 && t->bm <= 64,
                                .copies = b->k->odd ? KN_COPIES_TILES : KN_COPIES_OPEN };
     uint32_t stages;
 
@@ -463,6 +469,18 @@ has_half_rows(const struct bench *b)
            kn_type_bits[b->k->a] == 16 && b->k->scale == KILN_SCALE_NONE;
 }
 
+/* Codes of 4 bits that LDS has as memory does, scales of several K tiles at once. Of K tiles twice
+ * as deep eight waves of some types have no registers beside as many. */
+static void
+try_reads(struct bench *b, uint32_t bk)
+{
+    for (size_t i = 0; b->k->products && i < COUNT(reads); i++) {
+        try_row(b, KN_SCHED_SIMPLE, &reads[i], bk, false);
+        if (reads[i].wn < 8)
+            try_row(b, KN_SCHED_SIMPLE, &reads[i], 2 * bk, false);
+    }
+}
+
 static void
 try_widened(struct bench *b, uint32_t bk)
 {
@@ -523,6 +541,7 @@ run(struct bench *b)
     for (size_t i = 0; gfx950 && b->k->odd && strcmp(b->layout, "nt") && i < COUNT(turned); i++)
         try_simple(b, &turned[i], bk);
     try_codes(b, bk);
+    try_reads(b, bk);
     try_widened(b, bk);
     try_one_slot(b);
     try_direct(b, bk);

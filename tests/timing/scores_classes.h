@@ -17,6 +17,7 @@ static const struct class {
     bool odd, dwords;        /* rows begin at any byte, or at dwords (gfx950) */
     kiln_b_layout words;
     bool transposed;         /* scales of an i4 B, with zero points */
+    int64_t products;        /* of a batch, which share the columns; 0: one */
 } classes[] = {
     { "H", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 64 },
     { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
@@ -33,6 +34,8 @@ static const struct class {
     { "I4", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true },
     { "IT", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
       .transposed = true },
+    { "IR", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
+      .products = 2 },
     { "AW", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
       .words = KILN_B_AWQ, .transposed = true },
     { "GQ", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
