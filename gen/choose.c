@@ -485,14 +485,16 @@ given_runs(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 }
 
 static void
-take_scale_turns(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+settle_scale_turns(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     struct kn_config try = *g;
 
-    try.scale_turns = 1;
+    try.scale_turns = kn_scales_in_turns(p, g);
     if (kn_form_assembly(p, g))
         try.lowering = KN_LOWERING_ASM;
-    g->scale_turns = kn_tile_lds(c, p, &try) <= kn_targets[p->target].lds;
+    if (!try.scale_turns && g->scale_turns != KN_TURNS_OF_CODES)
+        return;
+    g->scale_turns = kn_tile_lds(c, p, &try) <= kn_targets[p->target].lds ? try.scale_turns : 0;
 }
 
 kiln_status
@@ -551,7 +553,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     } else if (!given && !tuned && !decided) {
         kn_share_unaligned(p, &asked, g);
     }
-    if (!given && !tuned)
+    if (!given && !tuned && !kn_pick_codes(c, p, &asked, g))
         kn_refine(c, p, &asked, g);
     if (g->abi == KN_ABI_AITER)
         KN_TRY(kn_aiter_settle(c, p, g));
@@ -560,8 +562,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->run = kn_quantised_run(p, g);
     if (kn_stays_unfolded(p, g))
         g->unfolded = 1;
-    if (kn_scales_in_turns(p, g))
-        take_scale_turns(c, p, g);
+    if (!asked.scale_turns)
+        settle_scale_turns(c, p, g);
     if (!asked.domain.align_a)
         g->domain.ktail = kn_tail_of(p, g);
     KN_TRY(kn_form_check(c, p, g));

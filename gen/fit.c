@@ -369,6 +369,7 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     least = kn_least_stages(p, g);
     settle_schedule(c, p, g);
+    kn_settle_codes(p, g);
     if (kn_direct_to_reg(g)) {
         g->stages = asked ? asked : natural_stages(c, p, g);
         if (kn_schedules[g->schedule].unrolled &&

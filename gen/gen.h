@@ -173,7 +173,7 @@ struct kn_config {
     enum kn_copies copies;
     uint32_t run;            /* 8: elements of A that a lane quantises at once; 0: two such */
     uint32_t unfolded;       /* 1: scales that could be folded into codes multiply products */
-    uint32_t scale_turns;    /* 1: a row's scales of several K tiles are loaded at once */
+    uint32_t scale_turns;    /* enum kn_scale_turns (choose.h) */
     enum kn_store store;
     enum kn_lowering lowering;
     enum kn_abi abi;

@@ -52,6 +52,8 @@ bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_widens_late(const kiln_problem *p, const struct kn_config *g);
 /* The same of a loop that reads step by step. */
 bool kn_widens_read(const kiln_problem *p, const struct kn_config *g);
+/* Of floats that is said by scale_turns, before it is known whether LDS has room. */
+void kn_settle_codes(const kiln_problem *p, struct kn_config *g);
 /* Loads of a thread that a K tile of A takes; whether it goes to LDS by halves of its rows. */
 uint32_t kn_row_loads(const struct kn_config *g);
 bool kn_in_halves(const kiln_problem *p, const struct kn_config *g);

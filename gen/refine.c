@@ -89,11 +89,13 @@ drop_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         *g = try;
 }
 
-/* Rows of codes that begin inside lines, read by more tiles than slots of their own would
- * have waited for (measured on gfx942). */
+/* Rows of codes that begin inside lines, of integers read by more tiles than slots of their own
+ * would have waited for (measured on gfx942). */
 static bool
 needs_slots(const kiln_problem *p, const struct kn_config *g)
 {
+    if (p->b != KILN_I4)
+        return p->k % 256 != 0;
     return kn_targets[p->target].dma < 16 && p->k % 128 &&
            kn_tiles_of(p, g->bm, 128) > 3 * kn_cus(p);
 }

@@ -22,6 +22,9 @@ kiln_status kn_routed_check(struct kn_ctx *c, const kiln_problem *p);
 
 /* routed_tiles.c - moe's first tile of routed.def that can be; false: none. */
 bool kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
+/* Of groups and batches of few rows beside 4-bit floats that LDS has as memory does. */
+bool kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
+                   struct kn_config *g);
 
 /* Sorted rows of a block of moe's p, up to 128, by operands and by tokens, slots and
  * experts, as block_m has them. */

@@ -3,7 +3,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum only { ANY, DWORDS, PANELS, LINES, INSIDE, CODES };
+enum only { ANY, DWORDS, PANELS, LINES, INSIDE, CODES, FLOATS };
 
 enum { LINE = 128 * 8 };     /* bits */
 
@@ -47,11 +47,21 @@ slots(const kiln_problem *p, const struct routed *r, const struct kn_config *g)
     return turns >= r->stages ? r->stages : turns > least ? (uint32_t)turns : least;
 }
 
-/* Weights of 4 bits that LDS may have as memory does. */
+/* Integers of 4 bits that LDS may have as memory does. */
 static bool
 has_codes(const kiln_problem *p)
 {
     return !p->zero_points && !p->b_layout;
+}
+
+/* Floats of 4 bits that it may have so; blocks are chosen ahead of their scale mode and K. */
+static bool
+has_float_codes(const kiln_problem *p)
+{
+    bool widened = p->b == KILN_NVFP4 ? kn_type_bits[p->a] == 16
+                                      : p->b == KILN_MXFP4 && p->a == KILN_BF16;
+
+    return widened && !p->quant && p->layout == KILN_NT && !p->scale_layout && !p->b_layout;
 }
 
 static bool
@@ -66,6 +76,8 @@ stands_for(const kiln_problem *p, enum only only)
         return p->k * kn_type_bits[p->a] % LINE == 0 && p->k * kn_type_bits[p->b] % LINE == 0;
     case CODES:
         return has_codes(p);
+    case FLOATS:
+        return has_float_codes(p) && p->k * kn_type_bits[p->b] % LINE == 0;
     case INSIDE:
         return p->k * kn_type_bits[p->b] % LINE != 0 && !p->b_layout;
     default:
@@ -82,15 +94,22 @@ class_of(const kiln_problem *p)
     return c == KN_CLASS_IT ? KN_CLASS_I4 : c;
 }
 
+/* 4-bit floats that LDS has as memory does have rows of their own, whatever their scales. */
+static bool
+is_of_class(const kiln_problem *p, const struct routed *r)
+{
+    return r->only == FLOATS || r->class == class_of(p);
+}
+
 /* Tokens to come count as many. */
 static bool
-serves(const kiln_problem *p, const struct routed *r)
+serves(const kiln_problem *p, const struct routed *r, uint32_t bm)
 {
-    return r->target == p->target && r->class == class_of(p) && r->bm == kn_block_rows(p) &&
+    return r->target == p->target && is_of_class(p, r) && r->bm == bm &&
            (!p->k || p->k >= r->least_k) && kn_type_bits[p->b] <= r->bits &&
            (!r->most_rows || load_of(p) <= r->most_rows) &&
            stands_for(p, r->only) &&
-           (!p->tokens ||
+           ((kn_family_of(p)->routed && !p->tokens) ||
             100 * kn_tiles_of(p, r->bm, r->bn) >= (uint64_t)r->percent * kn_cus(p));
 }
 
@@ -109,8 +128,8 @@ take(struct kn_ctx *c, const kiln_problem *p, const struct routed *r, struct kn_
     g->domain = kn_domain_of(p, 256, r->bk);
     kn_quantising_waves(p, g);
     g->stages = slots(p, r, g);
-    if (kn_bk_lacks(c, p, g) || kn_moe_lacks(c, p, g) || !kn_shareable(g) ||
-        !kn_tile_fit(c, p, g))
+    if (kn_bk_lacks(c, p, g) || (kn_family_of(p)->routed && kn_moe_lacks(c, p, g)) ||
+        !kn_shareable(g) || !kn_tile_fit(c, p, g))
         return false;
     if (g->stages > 2 && !kn_direct(p, g) && !kn_form_assembly(p, g))
         g->stages = 2;       /* of LLVM's lowering, through registers */
@@ -125,7 +144,41 @@ kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct kn_config try = *g;
 
-        if (serves(p, &rows[i]) && take(c, p, &rows[i], &try)) {
+        if (serves(p, &rows[i], kn_block_rows(p)) && take(c, p, &rows[i], &try)) {
+            *g = try;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Groups and batches that compute units have so much to do for (measured). */
+static bool
+many_tiles(const kiln_problem *p, uint32_t bm)
+{
+    enum { PERCENT = 140 };
+    bool even = p->n % 128 == 0 || p->n >= 1024;
+
+    return p->m && even && 100 * kn_tiles_of(p, bm, 128) >= PERCENT * (uint64_t)kn_cus(p);
+}
+
+bool
+kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
+              struct kn_config *g)
+{
+    int64_t mean = kn_mean_rows(p);
+    uint32_t bm = mean <= 16 ? 16 : mean <= 32 ? 32 : 64;
+
+    if (kn_one_product(p) || kn_family_of(p)->routed || !has_float_codes(p) || mean > 64 ||
+        !many_tiles(p, bm) || asked->wm || asked->stages || asked->schedule || asked->cus ||
+        asked->copies || asked->split_k > 1)
+        return false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kn_config try = *asked;
+
+        if (serves(p, &rows[i], bm) && take(c, p, &rows[i], &try) &&
+            try.scale_turns == KN_TURNS_OF_CODES) {
+            try.split_k = 1;
             *g = try;
             return true;
         }
@@ -136,7 +189,8 @@ kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 /* ---- blocks ------------------------------------------------------------- */
 
 enum staged {
-    AS_STORED, EIGHT, PANELLED, WIDENED, INTEGERS, WORDS, FOLDED, ROUNDED, WIDE_128, BOTH_128
+    AS_STORED, EIGHT, PANELLED, WIDENED, INTEGERS, WORDS, FLOAT_CODES, FOLDED, ROUNDED,
+    WIDE_128, BOTH_128
 };
 
 static const struct blocks {
@@ -158,6 +212,7 @@ blocks_of(const kiln_problem *p)
                        : kn_may_fold(p) && !by_128 ? FOLDED
                        : kn_in_words(p) && !by_128 ? WORDS
                        : kn_scale_groups(p) && !by_128 && has_codes(p) ? INTEGERS
+                       : !by_128 && has_float_codes(p) ? FLOAT_CODES
                        : kn_dequant(p) ? !by_128 ? WIDENED : mx ? BOTH_128 : WIDE_128
                        : panels && !kn_targets[p->target].scaled ? PANELLED
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;

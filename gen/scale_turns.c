@@ -4,18 +4,35 @@
 #include "forms.h"
 #include "instantiate.h"
 
+/* Integers of groups, and 4-bit floats whose scales are read of four K steps at a time. */
+static bool
+has_codes(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->b == KILN_I4 ? kn_adds_groups(p)
+         : kn_widens_scaled(p) && kn_type_bits[p->b] == 4 && !p->scale_layout &&
+           g->bk % 128 == 0 && g->domain.align_sb >= 4;
+}
+
 /* Small tiles of several products' weights, whose codes take a quarter of the LDS and let more
  * workgroups wait for memory; one product's take up to 1.06 times as long (50 drawn). */
-bool
-kn_widens_read(const kiln_problem *p, const struct kn_config *g)
+static bool
+may_read(const kiln_problem *p, const struct kn_config *g)
 {
     bool routed = kn_family_of(p)->routed;
 
-    return p->b == KILN_I4 && !kn_one_product(p) && kn_reads_of(g) == KN_READS_STEP &&
+    return !kn_one_product(p) && kn_reads_of(g) == KN_READS_STEP &&
            g->bm <= 64 && g->bn >= 32 && g->wm == 1 && p->layout == KILN_NT && !p->b_layout &&
            !p->zero_points && g->domain.align_b == 16 && g->domain.align_a >= 4 &&
-           (routed || g->domain.align_sb >= 4) && kn_adds_groups(p) &&
+           (routed || g->domain.align_sb >= 4) && has_codes(p, g) &&
            g->lowering != KN_LOWERING_LLVM;
+}
+
+/* Floats where their scales come in turns: with few tiles what is widened behind its reads
+ * comes late. */
+bool
+kn_widens_read(const kiln_problem *p, const struct kn_config *g)
+{
+    return may_read(p, g) && (p->b == KILN_I4 || g->scale_turns == KN_TURNS_OF_CODES);
 }
 
 uint32_t
@@ -24,13 +41,15 @@ kn_b_scale_bytes(const kiln_problem *p, const struct kn_config *g)
     return kn_widens_scaled(p) ? g->bk / (uint32_t)kn_scale_k(p) : KN_SCALES_RUN;
 }
 
-/* K tiles of as many groups as LDS has room for beside several workgroups (measured). */
+/* K tiles of as many groups as LDS has room for beside several workgroups: f32, or bytes of
+ * which it has four times as many (measured). */
 static uint32_t
 groups_at_once(const kiln_problem *p, const struct kn_config *g)
 {
     enum { MOST = 8 };       /* K tiles of an unrolled turn */
     uint32_t groups = kn_targets[p->target].dma == 16 ? 32 : 16;
-    uint32_t tiles = groups * (uint32_t)kn_scale_k(p) / g->bk;
+    uint32_t many = kn_widens_scaled(p) ? 4 * groups : groups;
+    uint32_t tiles = many * (uint32_t)kn_scale_k(p) / g->bk;
 
     return tiles < 1 ? 1 : tiles < MOST ? tiles : MOST;
 }
@@ -43,10 +62,11 @@ kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g)
 
     if (kn_widens_scaled(p) && kn_reads_of(g) == KN_READS_TILE)
         return 4;
+    if (g->scale_turns && kn_widens_read(p, g) &&
+        (p->b != KILN_I4 || g->lowering == KN_LOWERING_ASM))
+        return groups_at_once(p, g);
     if (!g->scale_turns || g->lowering != KN_LOWERING_ASM)
         return 1;
-    if (kn_widens_read(p, g))
-        return groups_at_once(p, g);
     if (bytes >= KN_SCALES_RUN)
         return 1;
     return most * bytes <= KN_SCALES_RUN ? most : KN_SCALES_RUN / bytes;
@@ -56,7 +76,9 @@ kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g)
 static uint64_t
 least_tiles(const kiln_problem *p)
 {
-    return kn_family_of(p)->routed ? 100 : kn_targets[p->target].dma == 16 ? 150 : 90;
+    if (kn_family_of(p)->routed)
+        return p->b == KILN_I4 ? 100 : kn_targets[p->target].dma == 16 ? 130 : 60;
+    return kn_targets[p->target].dma == 16 ? 150 : 90;
 }
 
 /* Those of groups, which lie in LDS: where compute units have enough to do for as many tiles of
@@ -68,16 +90,17 @@ groups_in_turns(const kiln_problem *p, const struct kn_config *g)
     uint32_t tile = g->bk / (uint32_t)kn_scale_k(p) * (uint32_t)kn_scale_size(p);
     bool routed = kn_family_of(p)->routed, open = routed ? !p->tokens : !p->m || !p->n;
     uint64_t tiles = open ? 0 : kn_tiles_of(p, g->bm, 128), percent = least_tiles(p);
+    bool turns = !p->k || p->k > g->bk || (p->k == g->bk && p->b != KILN_I4);
 
     return !p->scale_layout && g->domain.align_sb >= 4 && (g->split_k < 2 || tile % 4 == 0) &&
-           (!p->k || p->k > g->bk) && (open || 100 * tiles >= percent * kn_cus(p));
+           turns && (open || 100 * tiles >= percent * kn_cus(p));
 }
 
 /* Of moe, whose experts' scales are read once, a line a row each time (measured): where such a
  * turn comes again and compute units have workgroups to wait for, of blocks of 16 rows more, of
  * one wave or with LDS for one. Not of a K tile's 16 bytes in rows that begin at as
  * many, and where copies have 4 bytes of one slot alone. */
-bool
+enum kn_scale_turns
 kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g)
 {
     const struct kn_target_info *t = &kn_targets[p->target];
@@ -87,14 +110,24 @@ kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g)
     uint32_t bytes = kn_b_scale_bytes(p, g);
     int64_t turns = !wide ? 12 : bytes == 8 && whole ? 16 : 8;
     bool fits = wide ? bytes != 16 || !whole
-                     : g->stages == 1 && p->scale != KILN_SCALE_NV16;
+                     : g->stages == 1 && p->scale != KILN_SCALE_NV16, pays;
 
-    if (kn_widens_read(p, g))
-        return groups_in_turns(p, g);
-    return fits && bytes < KN_SCALES_RUN && kn_reads_of(g) != KN_READS_TILE &&
+    if (p->b == KILN_I4 && may_read(p, g))
+        return groups_in_turns(p, g) ? KN_TURNS : KN_NO_TURNS;
+    if (may_read(p, g) && groups_in_turns(p, g))
+        return KN_TURNS_OF_CODES;
+    pays = fits && bytes < KN_SCALES_RUN && kn_reads_of(g) != KN_READS_TILE &&
            (g->bm <= 64 || (wide && g->bk >= 128)) && kn_family_of(p)->routed &&
            (!p->k || p->k >= turns * g->bk) &&
            (!p->tokens || kn_tiles_of(p, g->bm, g->bn) >= least * kn_cus(p));
+    return pays ? KN_TURNS : KN_NO_TURNS;
+}
+
+void
+kn_settle_codes(const kiln_problem *p, struct kn_config *g)
+{
+    if (p->b != KILN_I4 && may_read(p, g) && groups_in_turns(p, g))
+        g->scale_turns = KN_TURNS_OF_CODES;
 }
 
 uint32_t

@@ -43,6 +43,13 @@ kn_is_zeros(const struct kn_lds *l)
 }
 
 bool
+kn_scales_codes(const struct kn_fn *f, const struct kn_lds *l)
+{
+    return l->kdiv != 1 && l->lk && !l->run && kn_elems[l->elem].bits == 8 &&
+           f->shape.tb && kn_elems[f->shape.tb].bits == 16;
+}
+
+bool
 kn_is_scale_rows(const struct kn_lds *l)
 {
     return l->kdiv != 1 && l->mem && !l->gk && !l->run;

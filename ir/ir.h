@@ -275,6 +275,9 @@ bool kn_quantised(const struct kn_lds *l);
 enum { KN_FOLD = 32 };
 bool kn_folds(const struct kn_lds *l);
 bool kn_is_zeros(const struct kn_lds *l);
+/* Scales of bytes that codes are multiplied by behind their reads, of so many K steps at once. */
+enum { KN_SCALED_STEPS = 4 };
+bool kn_scales_codes(const struct kn_fn *f, const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 /* Lanes side by side that have a row of the tile. */
 uint32_t kn_pieces_of_row(const struct kn_geom *g);

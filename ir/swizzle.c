@@ -19,6 +19,11 @@ kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
         p.kstep = fr.k;                     /* four of B (distribute_mma.c) */
         return p;
     }
+    if (kn_scales_codes(f, l)) {         /* those of four K steps */
+        p.bytes = KN_SCALED_STEPS * fr.k / l->kdiv;
+        p.kstep = fr.k / l->kdiv;
+        return p;
+    }
     if (l->kdiv != 1) {                  /* a scale: one value a block */
         p.bytes = bits / 8;
         p.kstep = fr.k >= l->kdiv ? fr.k / l->kdiv * p.bytes : 0;
@@ -36,8 +41,8 @@ kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
                                         : i * (fr.k / 4 / p.parts);
         return p;
     }
-    if (bits == 4 && kn_elems[f->shape.tb].bits == 16)   /* widened behind their reads */
-        fr.bytes /= 4;
+    if (bits < 16 && bits != 6 && kn_elems[f->shape.tb].bits == 16)
+        fr.bytes = fr.bytes * bits / 16; /* widened behind their reads */
     p.kstep = fr.bytes * 4;
     if (bits == 6) {
         p.parts = 3;

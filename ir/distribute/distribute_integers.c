@@ -217,7 +217,8 @@ expand_integers(struct dist *d, const struct kn_ins *i)
         *t = (struct dist_tile){ .kind = DT_FRAG, .lds = raw->lds, .nreg = raw->nreg,
                                  .reg = KN_NEW(d->c, kn_ref, raw->nreg) };
     for (uint32_t f = part * raw->nreg / parts; f < (part + 1) * raw->nreg / parts; f++) {
-        struct dist_words in = { .w = &raw->reg[f], .n = 1, .single = true };
+        struct dist_words in = { .w = &raw->reg[f], .n = 1,
+                                 .single = i->attr[KN_A_single] };
         struct dist_factor by = { .v = z ? zero_of(d, z, f, kk) : 0 };
         kn_ref out[4];
         uint32_t n = dist_convert(d, &l, in, by, out);

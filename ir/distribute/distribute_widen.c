@@ -364,7 +364,7 @@ static uint32_t
 scaled_fp4(struct dist *d, struct dist_words in, kn_ref factor, kn_ref *out)
 {
     struct dist_affine l = { dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0),
-                         kn_flt(d->out, 0), false };
+                         kn_flt(d->out, 0), in.single };
     kn_ref part[2], values[2];
 
     dist_fp4_values(d, 0, values);
@@ -401,6 +401,13 @@ scaled(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
     return many;
 }
 
+/* What FNUZ bytes of OCP e4m3 miss. */
+static kn_ref
+fnuz_factor(struct dist *d)
+{
+    return kn_flt(d->out, (double)(1 << shift_of(KN_T_e4m3, KN_T_fp8)));
+}
+
 kn_ref
 dist_e4m3(struct dist *d, kn_ref x, uint32_t b)
 {
@@ -408,9 +415,24 @@ dist_e4m3(struct dist *d, kn_ref x, uint32_t b)
 
     x = unpack(d, KN_T_fp8, fnuz ? to_fnuz(d, x) : x, b & 2);
     x = dist_float(d, x, b & 1);
-    return !fnuz ? x
-         : dist_op(d, KN_OP_fmul, kn_vf32, x,
-                   kn_flt(d->out, (double)(1 << shift_of(KN_T_e4m3, KN_T_fp8))));
+    return !fnuz ? x : dist_op(d, KN_OP_fmul, kn_vf32, x, fnuz_factor(d));
+}
+
+void
+dist_four_e4m3(struct dist *d, kn_ref x, kn_ref out[4])
+{
+    bool fnuz = kn_targets[d->in->target].fnuz;
+
+    if (fnuz)
+        x = to_fnuz(d, x);
+    for (uint32_t b = 0; b < 4; b += 2) {
+        kn_ref two = unpack(d, KN_T_fp8, x, b);
+
+        if (fnuz)
+            two = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), two, fnuz_factor(d));
+        for (uint32_t e = 0; e < 2; e++)
+            out[b + e] = dist_float(d, two, e);
+    }
 }
 
 /* Two bits of a code times four of a factor: six, which both types have. */

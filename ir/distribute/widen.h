@@ -11,7 +11,7 @@ struct dist_words {
     uint32_t n;
     bool parted;             /* i4: two a dword, bytes of its even and its odd codes */
     bool one_row;            /* all are K of one row, none of them is clipped */
-    bool single;             /* i4: without packed f32, beside matrix instructions */
+    bool single;             /* of 4 bits: without packed f32, beside matrix instructions */
 };
 /* What a run is multiplied by, an f32, or 0: a power of two, or of E4M3; of i4
  * what is subtracted: an integer with 8 added, or an f32. */
@@ -36,8 +36,9 @@ uint32_t dist_convert(struct dist *d, const struct kn_lds *l,
 /* Dwords of four bytes each, of the even and of the odd of eight, to those of the first and
  * of the last four. */
 void dist_order_bytes(struct dist *d, const kn_ref part[2], kn_ref out[2]);
-/* Byte b of a dword of OCP e4m3, on any target, as f32. */
+/* Byte b of a dword of OCP e4m3, on any target, as f32; all four. */
 kn_ref dist_e4m3(struct dist *d, kn_ref x, uint32_t b);
+void dist_four_e4m3(struct dist *d, kn_ref x, kn_ref out[4]);
 
 /* ---- distribute_integers.c: dist_convert of 4-bit integers ---- */
 uint32_t dist_widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,

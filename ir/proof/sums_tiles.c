@@ -176,6 +176,23 @@ widen_integers(struct sums *o, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* Fragments of K step kk= of the four that the scales are of. */
+static kiln_status
+scale_codes(struct sums *o, const struct kn_ins *i)
+{
+    const struct sums_tile *from = tile_of(o, i->arg[0]), *scales = tile_of(o, i->arg[1]);
+    struct sums_tile *t = tile_of(o, i->dst);
+    int64_t step = unit((int64_t)i->attr[KN_A_kk] * kn_fragment(o->f, 'b').k);
+
+    for (uint32_t n = 0; n < SUMS_CELLS; n++)
+        if (!scales->cell[n].filled || scales->cell[n].at + step != from->cell[n].at)
+            return WRONG(o, i, "K %lld of %%%s is multiplied by the scales of another K",
+                         elements(from->cell[n].at), lds_of(o, from->lds)->name);
+    t->lds = from->lds;
+    fill(t, (struct cells){ 0, SUMS_CELLS }, from->cell, 1);
+    return KILN_OK;
+}
+
 static bool
 same_place(const struct sums_place *x, const struct sums_place *y)
 {
@@ -470,6 +487,7 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
         dst->lds = tile_of(o, i->arg[0])->lds;
         return convert_tile(o, i, dst, &i->arg[0]);
     case KN_OP_integers: return widen_integers(o, i);
+    case KN_OP_scaled: return scale_codes(o, i);
     case KN_OP_put:
         return (lds_of(o, (int)KN_REF_LDS(i->arg[0]))->unaligned > 1
                     ? join_tiles : convert_tile)(o, i, slot_of(o, i->arg[0]), &i->arg[1]);
@@ -477,7 +495,7 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
         fill(slot_of(o, i->arg[0]), x, tile_of(o, i->arg[2])->cell, 1);
         fill(slot_of(o, i->arg[1]), x, tile_of(o, i->arg[2])->cell, 1);
         break;
-    case KN_OP_base:
+    case KN_OP_base: case KN_OP_factors:
         dst->lds = tile_of(o, i->arg[0])->lds;
         fill(dst, x, tile_of(o, i->arg[0])->cell, 1);
         break;

@@ -4,11 +4,11 @@
 #include "verify.h"
 
 enum kind { NOTHING, VIEW, FETCHED, CONVERTED, FRAGMENTS, ACCUMULATORS, ROWS,
-            COLUMNS, BASES };
+            COLUMNS, BASES, FACTORS };
 
 static const char *const kinds[] = {
     "nothing", "a view", "a fetched tile", "a converted tile", "fragments", "accumulators",
-    "a value a row", "a value a column", "the base of rows",
+    "a value a row", "a value a column", "the base of rows", "factors of K steps",
 };
 
 struct tile {
@@ -327,6 +327,37 @@ check_integers(struct tiles *w, const struct kn_ins *i)
                 i->attr[KN_A_kk]);
 }
 
+/* factors: of scales that four K steps at a time are read of. */
+static kiln_status
+check_steps(struct tiles *w, const struct kn_ins *i)
+{
+    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+
+    KN_TRY(need(w, i, 0, FRAGMENTS, -1));
+    return kn_scales_codes(w->f, &w->f->lds[lds])
+         ? define(w, i, FACTORS, lds)
+         : FAIL(w->f, i->at, "%%%s has no scales of codes", w->f->lds[lds].name);
+}
+
+/* scaled: codes in LDS that E8M0 makes bf16 of, and E4M3, of e2m1, either. */
+static kiln_status
+check_codes(struct tiles *w, const struct kn_ins *i)
+{
+    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    const struct kn_lds *l = &w->f->lds[lds], *s;
+    bool bf16 = w->f->shape.tb == KN_T_bf16, step;
+
+    KN_TRY(need_side(w, i, 0, l->side, false));
+    KN_TRY(need(w, i, 1, FACTORS, -1));
+    s = &w->f->lds[w->of[KN_REF_INDEX(i->arg[1])].lds];
+    step = i->attr[KN_A_kk] >= 0 && i->attr[KN_A_kk] < KN_SCALED_STEPS;
+    return step && l->side == s->side && l->rows == s->rows &&
+                   (s->elem == KN_T_e4m3 ? l->elem == KN_T_fp4
+                                         : bf16 && kn_elems[l->elem].bits != 6)
+         ? define(w, i, FRAGMENTS, lds)
+         : FAIL(w->f, i->at, "%%%s has no codes that scales of %%%s multiply", l->name, s->name);
+}
+
 static kiln_status
 check_read(const struct tiles *w, const struct kn_ins *i)
 {
@@ -337,6 +368,9 @@ check_read(const struct tiles *w, const struct kn_ins *i)
     if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= n)
         return FAIL(w->f, i->at, "kk=%d, but %%%s has %u K steps",
                     i->attr[KN_A_kk], l->name, n);
+    if (kn_scales_codes(w->f, l) && (i->attr[KN_A_kk] | (int32_t)n) % KN_SCALED_STEPS)
+        return FAIL(w->f, i->at, "scales of codes are read four K steps at a time: those of "
+                    "%%%s are not", l->name);
     if (i->attr[KN_A_pairs] &&
         (!l->shuf || i->attr[KN_A_kk] % 2 || fr.count % 2))
         return FAIL(w->f, i->at, "pairs=1 reads shuffled scales of an even K "
@@ -477,6 +511,10 @@ visit(struct tiles *w, const struct kn_ins *i)
         return check_zeros(w, i);
     case KN_OP_integers:
         return check_integers(w, i);
+    case KN_OP_factors:
+        return check_steps(w, i);
+    case KN_OP_scaled:
+        return check_codes(w, i);
     case KN_OP_putq:
         return check_quant(w, i, lds);
     case KN_OP_base:

@@ -155,6 +155,10 @@ SENTENCES = {
             "is what lies beyond K",
     "fetch.zeros": "load the zero points of the columns of B that are this lane's in its "
                    "fragments, of all groups of a K tile",
+    "factors": "scales of bytes, read of four K steps at once, of codes that stay so in LDS, "
+               "as f32",
+    "scaled": "fragments of such codes as the type that is multiplied, times those of K step "
+              "`kk=` of the four",
     "integers": "fragments of 4-bit integers (share `part=` of `parts=`) as the type that is "
                 "multiplied, less their zero points in K step `kk=`",
     "keep": "holds the registers of fetched or pulled tiles to this place",

@@ -16,6 +16,7 @@ const char *const kit_kernels[] = {
     "Inputs/wave_ops.tir",      "Inputs/tile_ops.tir",
     "Inputs/lines3_bf16.tir",   "Inputs/shifted2_bf16.tir",
     "Inputs/folded_mxfp4.tir",  "Inputs/codes2_i4.tir",
+    "Inputs/scaled1_nvfp4.tir",
     NULL,
 };
 
