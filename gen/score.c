@@ -147,7 +147,7 @@ asked_twice(const struct launch *l, double k)
  * a loop waits for, unless the matrix pipes bound it (docs/choosing.md). */
 #define INSIDE 0.7
 
-enum { L1 = 32 << 10, FEW_ROWS = 128 }; /* bytes; of a product */
+enum { L1 = 32 << 10, FEW_ROWS = 64 }; /* bytes; of a product */
 
 /* Bytes of a K tile that memory is asked for: of products apart, whose B is read once, lines that
  * two K tiles are in come twice where the L1 has lost them. */
@@ -445,7 +445,8 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.cus = least(l.all, l.groups);
     l.width = kn_class_power(s->class);
     l.slower = kn_rows_slower(p, g, s);
-    l.apart = many > 1 && m <= FEW_ROWS && ragged != 'k';
+    l.apart = many > 1 && m <= FEW_ROWS && ragged != 'k' && !kn_multiplies_blocks(p) &&
+              p->scale != KILN_SCALE_BLOCK128;
     l.ragged = ragged == 'm';
     l.alike = are_alike(&l, g);
     return l;

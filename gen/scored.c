@@ -10,7 +10,7 @@
 
 enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256 };
 enum { LONG = 128 };         /* K tiles */
-enum { FEW = 64, MORE = 128 }; /* rows of a group */
+enum { FEW = 64, FEWER = 16 }; /* rows of a group */
 
 /* Several workgroups of a compute unit, or shares of few rows although tiles
  * alone keep most units busy: more wait for the same memory. */
@@ -309,7 +309,7 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 struct best {
     const struct kn_config *from; /* the choice so far */
     struct kn_config g;
-    kiln_problem more;       /* groups of as many rows more, up to half a large tile */
+    kiln_problem more;       /* groups of half a large tile's rows more */
     double us, more_us;      /* of that choice */
     double uneven_us[2];
     double rank;             /* 0: not better than that by the lead it takes */
@@ -327,10 +327,12 @@ differ(const kiln_problem *p)
     return kn_family_of(p)->ragged == 'm' && p->groups > 1;
 }
 
+/* Rows of a group below which small tiles are not asked what they lose where some have more:
+ * of what is scaled or converted by hand they lose as much as they gain. */
 static int64_t
-least(int64_t a, int64_t b)
+few_rows(const kiln_problem *p)
 {
-    return a < b ? a : b;
+    return kn_multiplies_blocks(p) || p->scale == KILN_SCALE_BLOCK128 ? FEWER : FEW;
 }
 
 /* What others are compared with: of a tile that was not measured no time is short. Groups
@@ -343,7 +345,7 @@ best_of(const kiln_problem *p, const struct kn_score *row,
     struct best b = { .from = from, .more = *p, .rank = rank, .us = unknown_us,
                       .more_us = unknown_us, .uneven_us = { unknown_us, unknown_us } };
 
-    b.more.m += p->m < FEW * p->groups ? 0 : least(p->m, MORE * p->groups);
+    b.more.m += p->m < few_rows(p) * p->groups ? 0 : 128 * p->groups;
     if (!row)
         return b;
     b.us = kn_score_of(p, from, row);
@@ -372,16 +374,9 @@ of_lines(const kiln_problem *p, const struct kn_score *s,
     return kn_score_known(&even, b->from) / kn_score_of(&even, g, s);
 }
 
-/* How many times longer a choice that is shorter by `even` may be of groups of more rows. */
-static double
-allowance(const kiln_problem *p, double even)
-{
-    return p->m >= MORE * p->groups || even < 1 ? 1 : fmin(even, 1.1);
-}
-
 /* How many times shorter than the rules' choice; of groups, whose rows are not
- * known, between that with their average and where they differ; 0 where it loses
- * more with more, and of `4-wave` tiles that powers of two are no multiples of
+ * known, between that with their average and where they differ; 0 where it is
+ * longer with more, and of `4-wave` tiles that powers of two are no multiples of
  * with their average. */
 static double
 gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
@@ -393,8 +388,7 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
         return loses_lines(b->from, g) ? 0 : of_lines(p, s, g, b);
     if (!differ(p))
         return even;
-    if (allowance(p, even) * b->more_us < kn_score_of(&b->more, g, s) ||
-        (even < 1 && other_rows(g)))
+    if (b->more_us < kn_score_of(&b->more, g, s) || (even < 1 && other_rows(g)))
         return 0;
     for (size_t i = 0; i < sizeof more_of / sizeof *more_of; i++)
         uneven *= b->uneven_us[i] / kn_score_uneven(p, g, s, more_of[i]);
