@@ -139,18 +139,16 @@ find_reuse(struct launch *l, const struct kn_config *g)
 static double
 asked_twice(const struct launch *l, double k)
 {
-    return l->alike ? k * (l->bits_a + l->bits_b) / (l->bits_a + k * l->bits_b)
-                    : 1;
+    return l->alike ? k * (l->bits_a + l->bits_b) / (l->bits_a + k * l->bits_b) : 1;
 }
 
-/* Where rows begin inside lines, the part of the lines more that a K tile reads that
- * a loop waits for, unless the matrix pipes bound it (docs/choosing.md). */
+/* Of the lines more where rows begin inside them, what a loop waits for (docs/choosing.md). */
 #define INSIDE 0.7
 
-enum { L1 = 32 << 10, FEW_ROWS = 64 }; /* bytes; of a product */
+#define L1 32768.0          /* bytes */
+enum { FEW_ROWS = 64 };     /* of a product */
 
-/* Bytes of a K tile that memory is asked for: of products apart, whose B is read once, lines that
- * two K tiles are in come twice where the L1 has lost them. */
+/* Bytes of a K tile from memory: of products apart lines of two K tiles twice, lost by the L1. */
 static double
 far_lines(const struct launch *l, double k)
 {

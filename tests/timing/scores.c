@@ -393,15 +393,13 @@ try_lines(struct bench *b, enum kn_schedule schedule, const struct tile *t, size
     }
 }
 
-/* MX types whose K tiles are no lines are not what others are by lines. Of others what is
- * widened or has scales of 128-blocks is chosen by what it takes by K tiles. */
+/* By lines MX types whose K tiles are none are others; what is widened has K tiles. */
 static void
 try_all_lines(struct bench *b)
 {
     bool mixed = is_mixed(b->k) || (b->k->scale == KILN_SCALE_MX32 && kn_type_bits[b->k->a] == 6);
 
-    if (b->target != KILN_GFX950 || !b->k->odd ||
-        (strcmp(b->layout, "nt") && !is_half_turned(b)))
+    if (b->target != KILN_GFX950 || !b->k->odd || (strcmp(b->layout, "nt") && !is_half_turned(b)))
         return;
     if (mixed) {
         try_lines(b, KN_SCHED_SIMPLE, by_lines, COUNT(by_lines));
@@ -414,14 +412,13 @@ try_all_lines(struct bench *b)
 }
 
 /* K of a tile: of small ones, converted operands and rows at any byte twice that too; half of it
- * where K is short (4 bits), has a tail (8 bits that go through registers) or
- * groups of scales are shorter (i4). */
+ * where K is short (4 bits), has a tail (8 bits through registers) or groups are shorter (i4). */
 static void
 try_simple(struct bench *b, const struct tile *t, uint32_t bk)
 {
     uint32_t area = (uint32_t)t->bm * t->bn, bits = kn_type_bits[b->k->a];
-    bool whole = kn_targets[b->target].slots_4wave == 1 && bits == 8 &&
-                 !b->k->converted && b->k->scale == KILN_SCALE_NONE;
+    bool plain = !b->k->converted && b->k->scale == KILN_SCALE_NONE;
+    bool whole = kn_targets[b->target].slots_4wave == 1 && bits == 8 && plain;
 
     if (b->k->b == KILN_I4)
         try_row(b, KN_SCHED_SIMPLE, t, bk / 2, false);
@@ -469,16 +466,13 @@ has_half_rows(const struct bench *b)
            kn_type_bits[b->k->a] == 16 && b->k->scale == KILN_SCALE_NONE;
 }
 
-/* Codes of 4 bits that LDS has as memory does, scales of several K tiles at once. Of K tiles twice
- * as deep eight waves of some types have no registers beside as many. */
+/* Codes of 4 bits that LDS has as memory does. */
 static void
 try_reads(struct bench *b, uint32_t bk)
 {
-    for (size_t i = 0; b->k->products && i < COUNT(reads); i++) {
-        try_row(b, KN_SCHED_SIMPLE, &reads[i], bk, false);
-        if (reads[i].wn < 8)
-            try_row(b, KN_SCHED_SIMPLE, &reads[i], 2 * bk, false);
-    }
+    for (size_t i = 0; b->k->products && i < 2 * COUNT(reads); i++)
+        if (i % 2 == 0 || reads[i / 2].wn < 8)
+            try_row(b, KN_SCHED_SIMPLE, &reads[i / 2], (1 + i % 2) * bk, false);
 }
 
 static void
@@ -509,10 +503,8 @@ try_walks(struct bench *b, uint32_t bk)
     if (b->target != KILN_GFX942 || b->k->scale || b->k->odd || b->k->quant ||
         kn_type_bits[b->k->a] > 16)
         return;
-    for (size_t i = 0; i < COUNT(walked_tiles); i++)
-        try_row(b, KN_SCHED_SIMPLE, &walked_tiles[i], bk / 2, true);
-    for (size_t i = 0; i < COUNT(walked_tiles); i++)
-        try_row(b, KN_SCHED_SIMPLE, &walked_tiles[i], bk, true);
+    for (size_t i = 0; i < 2 * COUNT(walked_tiles); i++)
+        try_row(b, KN_SCHED_SIMPLE, &walked_tiles[i / 2], i % 2 ? bk : bk / 2, true);
     for (size_t i = 0; i < COUNT(walked_4wave); i++)
         try_row(b, KN_SCHED_4WAVE, &walked_4wave[i], bk, true);
 }
