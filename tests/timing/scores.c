@@ -472,7 +472,7 @@ try_reads(struct bench *b, uint32_t bk)
 {
     for (size_t i = 0; b->k->products && i < 2 * COUNT(reads); i++)
         if (i % 2 == 0 || reads[i / 2].wn < 8)
-            try_row(b, KN_SCHED_SIMPLE, &reads[i / 2], (1 + i % 2) * bk, false);
+            try_row(b, KN_SCHED_SIMPLE, &reads[i / 2], i % 2 ? 2 * bk : bk, false);
 }
 
 static void
