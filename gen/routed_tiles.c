@@ -136,20 +136,32 @@ take(struct kn_ctx *c, const kiln_problem *p, const struct routed *r, struct kn_
     return !kn_form_lacks(p, g);
 }
 
-bool
-kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+static bool
+is_open(const struct kn_config *g)
 {
-    if (g->wm || g->stages || g->schedule || g->cus || g->copies)
-        return false;
+    return !g->wm && !g->stages && !g->schedule && !g->cus && !g->copies;
+}
+
+/* g as the first row that serves and can be; codes: in which LDS has those of floats. */
+static bool
+take_first(struct kn_ctx *c, const kiln_problem *p, uint32_t bm, bool codes, struct kn_config *g)
+{
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct kn_config try = *g;
 
-        if (serves(p, &rows[i], kn_block_rows(p)) && take(c, p, &rows[i], &try)) {
+        if (serves(p, &rows[i], bm) && take(c, p, &rows[i], &try) &&
+            (!codes || try.scale_turns == KN_TURNS_OF_CODES)) {
             *g = try;
             return true;
         }
     }
     return false;
+}
+
+bool
+kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    return is_open(g) && take_first(c, p, kn_block_rows(p), false, g);
 }
 
 /* Groups and batches that compute units have so much to do for (measured). */
@@ -168,22 +180,15 @@ kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *a
 {
     int64_t mean = kn_mean_rows(p);
     uint32_t bm = mean <= 16 ? 16 : mean <= 32 ? 32 : 64;
+    struct kn_config try = *asked;
 
     if (kn_one_product(p) || kn_family_of(p)->routed || !has_float_codes(p) || mean > 64 ||
-        !many_tiles(p, bm) || asked->wm || asked->stages || asked->schedule || asked->cus ||
-        asked->copies || asked->split_k > 1)
+        !many_tiles(p, bm) || !is_open(asked) || asked->split_k > 1 ||
+        !take_first(c, p, bm, true, &try))
         return false;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct kn_config try = *asked;
-
-        if (serves(p, &rows[i], bm) && take(c, p, &rows[i], &try) &&
-            try.scale_turns == KN_TURNS_OF_CODES) {
-            try.split_k = 1;
-            *g = try;
-            return true;
-        }
-    }
-    return false;
+    try.split_k = 1;
+    *g = try;
+    return true;
 }
 
 /* ---- blocks ------------------------------------------------------------- */

@@ -136,7 +136,7 @@ kn_room_beside_scales(const kiln_problem *p, const struct kn_config *g, uint32_t
     struct kn_config turns = *g;
     uint32_t tile = (g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b]) * g->bk / 8, scales;
 
-    turns.scale_turns = 1;
+    turns.scale_turns = KN_TURNS;
     turns.lowering = KN_LOWERING_ASM;
     scales = kn_b_scale_tiles(p, &turns) * g->bk / (uint32_t)kn_scale_k(p);
     return kn_targets[p->target].lds /

@@ -148,7 +148,7 @@ asked_twice(const struct launch *l, double k)
 #define L1 32768.0          /* bytes */
 enum { FEW_ROWS = 64 };     /* of a product */
 
-/* Bytes of a K tile from memory: of products apart lines of two K tiles twice, lost by the L1. */
+/* Bytes of a K tile from memory; of products apart lines that two K tiles have come twice. */
 static double
 far_lines(const struct launch *l, double k)
 {
@@ -542,13 +542,12 @@ score_by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn
 {
     uint32_t tile = g->bk * (g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b]) / 8;
     uint32_t room = g->stages ? kn_targets[p->target].lds / (g->stages * tile) : s->residents;
+    bool codes = s->class == KN_CLASS_IR;
     struct kn_score lines = *s;
 
-    if (g->copies == KN_COPIES_LINES && !s->lines && room < s->residents)
-        lines.residents = room ? room : 1;
-    if (s->class == KN_CLASS_IR && s->residents > 1 && kn_widens_read(p, g))
+    if (codes && s->residents > 1 && kn_widens_read(p, g))
         room = kn_room_beside_scales(p, g, s->stages);
-    if (s->class == KN_CLASS_IR && room < s->residents)
+    if ((codes || (g->copies == KN_COPIES_LINES && !s->lines)) && room < s->residents)
         lines.residents = room ? room : 1;
     if (lacks_company(g, s))
         lines.residents = 1;

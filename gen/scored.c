@@ -154,9 +154,10 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
     int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
+    double walk = g->cus > kn_cus(p) ? lead_of_walk(p, g) : 1;
 
-    if (g->cus > kn_cus(p) && lead_of_walk(p, g) > 1)
-        return lead_of_walk(p, g);
+    if (walk > 1)
+        return walk;
     if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
         return 1.12; /* measured at dwords (tests/timing/scores.c) */
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && p->a == KILN_I8 &&

@@ -393,7 +393,7 @@ try_lines(struct bench *b, enum kn_schedule schedule, const struct tile *t, size
     }
 }
 
-/* By lines MX types whose K tiles are none are others; what is widened has K tiles. */
+/* By lines: MX types whose K tiles are none, in tiles of their own; not what is widened. */
 static void
 try_all_lines(struct bench *b)
 {
