@@ -53,7 +53,7 @@ struct launch {
     bool meet;               /* each makes its own codes */
     double wait;             /* of 1, what tiles wait for those of a later round */
     double read, aligned;    /* bytes of lines of a K tile; if rows began at lines */
-    double written;          /* of a tile */
+    double written, exposed; /* of a tile; what of it no walk hides in its loop */
     double added;            /* of C, that a tile is added to */
     double singly;           /* clocks that storing an element a lane adds */
     double clipped;          /* clocks that a K tile adds that ends behind K */
@@ -201,8 +201,8 @@ around(const struct launch *l, double k)
 }
 
 /* Walks whose stores the next tile waits for: what is around a loop was measured with those of
- * 16 bits in launches that fill the device, of four K tiles, which hid some of them: no less than
- * all stores and a K tile that none hides. Few tiles that are left are one of a compute unit. */
+ * 16 bits in launches that fill the device, of four K tiles, which hid some: unless converted no
+ * less than all stores and a K tile. Few tiles that are left are one of a compute unit. */
 static double
 walk_cycles(struct launch *l, const struct kn_config *g)
 {
@@ -216,7 +216,7 @@ walk_cycles(struct launch *l, const struct kn_config *g)
         rounds++;
     l->rate = k * l->read / turn(l, k);
     round = most(l->turns * turn(l, k) + s->fixed + k * more,
-                 k * l->written / write + turn(l, 1));
+                 k * l->exposed / write + turn(l, 1));
     return s->before + rounds * round +
            (left > 0 && left <= l->all ? l->turns * turn(l, 1) + around(l, 1) : 0);
 }
@@ -426,6 +426,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.written = (double)least((double)m, g->bm) *
                 least((double)p->n, kn_tile_columns(p, g)) *
                 kn_type_bits[p->out] / 8;
+    l.exposed = kn_multiplies_blocks(p) ? 0 : l.written;
     l.added = p->beta ? l.written : 0;
     l.singly = singly(p, g, s);
     l.clipped = clipped(p, g, s, 'a') + clipped(p, g, s, 'b');
