@@ -148,11 +148,13 @@ asked_twice(const struct launch *l, double k)
 #define L1 32768.0          /* bytes */
 enum { FEW_ROWS = 64 };     /* of a product */
 
-/* Bytes of a K tile from memory; of products apart lines that two K tiles have come twice. */
+/* Bytes of a K tile from memory; of products apart LDS gets lines that two K tiles have twice. */
 static double
 far_lines(const struct launch *l, double k)
 {
-    return l->apart && k * l->read > L1 ? l->read : l->aligned;
+    bool twice = l->apart && kn_schedules[l->s->schedule].reads != KN_READS_MEMORY;
+
+    return twice && k * l->read > L1 ? l->read : l->aligned;
 }
 
 /* Clocks of a K tile of k workgroups on a compute unit. A loop that the matrix
@@ -215,8 +217,7 @@ walk_cycles(struct launch *l, const struct kn_config *g)
     if (left > l->all)
         rounds++;
     l->rate = k * l->read / turn(l, k);
-    round = most(l->turns * turn(l, k) + s->fixed + k * more,
-                 k * l->exposed / write + turn(l, 1));
+    round = most(l->turns * turn(l, k) + s->fixed + k * more, k * l->exposed / write + turn(l, 1));
     return s->before + rounds * round +
            (left > 0 && left <= l->all ? l->turns * turn(l, 1) + around(l, 1) : 0);
 }
@@ -392,8 +393,7 @@ are_alike(const struct launch *l, const struct kn_config *g)
     double tiles = l->tm * l->tn * l->shares;
     bool runs = l->ragged && tiles * l->many >= run;
 
-    return (uint64_t)each % (uint64_t)l->shares == 0 &&
-           (!l->apart || tiles > (runs ? run : each));
+    return (uint64_t)each % (uint64_t)l->shares == 0 && (!l->apart || tiles > (runs ? run : each));
 }
 
 /* tm: rows of tiles of each product. */

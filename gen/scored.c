@@ -201,16 +201,24 @@ may_score(const kiln_problem *p, const struct kn_config *given)
            !(kn_few_widened(p) && kn_type_bits[p->b] == 6);
 }
 
-/* Each workgroup has several tiles, in `4-wave` a whole K tile. Of stores of an
- * element a lane, beside another workgroup's, some launches have no prediction: 128x192 tiles of
- * 16219 x 6238 of mxfp4. */
+/* Of types that are multiplied as they lie walks are of many stores: of products with half a
+ * tile's rows, and K with more than half a K tile, in `4-wave` a whole one. */
 static bool
-may_walk(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+hides_stores(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
     bool four = kn_schedules[s->schedule].asm_only;
 
+    return kn_multiplies_blocks(p) ||
+           ((four ? p->k : 2 * p->k - 1) >= g->bk && 2 * kn_mean_rows(p) >= g->bm);
+}
+
+/* Each workgroup has several tiles. Of stores of an element a lane, beside another workgroup's,
+ * some launches have no prediction: 128x192 tiles of 16219 x 6238 of mxfp4. */
+static bool
+may_walk(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+{
     return kn_walks(p) || (kn_walks_stored(p) && g->split_k < 2 &&
-                           kn_tiles_of(p, g->bm, g->bn) > g->cus && !(four && p->k < g->bk) &&
+                           kn_tiles_of(p, g->bm, g->bn) > g->cus && hides_stores(p, s, g) &&
                            (s->residents < 2 || !kn_stores_singly(p, g)));
 }
 
