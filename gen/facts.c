@@ -309,7 +309,8 @@ walks_ahead(const kiln_problem *p, const struct kn_config *g)
     return g->cus && g->split_k < 2 && kn_reads_of(g) == KN_READS_TILE &&
            kn_direct(p, g) &&
            (p->scale < KILN_SCALE_BLOCK128 || kn_scale_batch(p, g)) &&
-           g->copies != KN_COPIES_LINES && (g->stagger < 2 || few_scalars(p)) &&
+           (g->copies != KN_COPIES_LINES || kn_4wave_packed(p, g)) &&
+           (g->stagger < 2 || few_scalars(p)) &&
            !kn_formula_declared(p->expression).n &&
            !kn_writes_scales(p) && !p->out2 && !p->round &&
            (!kn_gated(p) || kn_family_of(p)->routed) &&

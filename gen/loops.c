@@ -44,7 +44,7 @@ row_bits(const kiln_problem *p, int side)
 static bool
 lags_by_quarters(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
+    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 &&
            g->copies == KN_COPIES_LINES && g->wn && g->bm % (g->wm * 64) == 0 &&
            !kn_family_of(p)->routed &&
            g->bn % (g->wn * 64) == 0 && kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b');
@@ -56,7 +56,7 @@ kn_4wave_packed(const kiln_problem *p, const struct kn_config *g)
     bool six = g->bk == 128 && g->wn == 2 && copies_lines(p, g) &&
                g->copies != KN_COPIES_LINES;
 
-    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
+    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 &&
            kn_direct(p, g) && (six || (lags_by_quarters(p, g) && kn_may_lag(p, g)));
 }
 

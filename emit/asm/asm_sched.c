@@ -433,6 +433,20 @@ copy_pace(const struct kn_asm *a)
     return waves < PACED_WAVES ? 4 * waves - 3 : COPY_PACE;
 }
 
+/* Resources, four scalar registers each, of copies in front of operation n that wait. */
+enum { WAITING_RESOURCES = 2 };
+
+static bool
+is_crowded(const struct run *r, const struct copies *c, size_t n)
+{
+    const struct kn_asm_op *op = r->a->op;
+    uint32_t resources = 0;
+
+    for (size_t k = c->put + 1; k < c->n && c->at[k] < n; k++)
+        resources += op[c->at[k] + 1].o[1].v != op[c->at[k - 1] + 1].o[1].v;
+    return resources > WAITING_RESOURCES;
+}
+
 /* The way into the loop: what the next operand's copies need is computed
  * while those of the last one leave. */
 static void
@@ -448,7 +462,8 @@ pace_copies(const struct run *r)
         return;
     for (size_t n = r->from; n < r->to; n++) {
         while (c.put < c.n && c.at[c.put] < n &&
-               (c.until[c.put] <= n || (since >= pace && scc_free(r, n)))) {
+               (c.until[c.put] <= n ||
+                ((since >= pace || is_crowded(r, &c, n)) && scc_free(r, n)))) {
             out[at++] = a->op[c.at[c.put]];
             out[at++] = a->op[c.at[c.put++] + 1];
             since = 0;

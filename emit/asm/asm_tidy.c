@@ -486,6 +486,13 @@ close_block(struct tidy *t, const struct kn_ins *i)
     t->inner.n = 0;
 }
 
+/* A scalar made twice as wide is two registers more all through a walk, which has few. */
+static bool
+stays_here(const struct tidy *t, const struct kn_ins *i)
+{
+    return t->tile % 2 && i->op == KN_OP_sext && !kn_val(t->out, i->dst)->type.lane;
+}
+
 static void
 take(struct tidy *t, uint32_t n)
 {
@@ -499,7 +506,7 @@ take(struct tidy *t, uint32_t n)
     bring_near(t, &i, n);
     add_near(t, &i, n);
     track_blocks(t, &i, n);
-    if (is_pure(&i) && is_once(t, i.dst)) {
+    if (is_pure(&i) && is_once(t, i.dst) && !stays_here(t, &i)) {
         if (all_stable(t, &i)) {
             place_stable(t, &i, n);
             return;

@@ -90,6 +90,15 @@ static const struct row rows[] = {
     { "quarters, groups", { .a = KILN_MXFP4, .family = KILN_GROUPED, .groups = FEW },
       "tile=128x256x256 waves=1x4 schedule=4-wave stages=2",
       { { 0, 68, 2880 }, { 0, 60, 288 } } },
+    { "quarters, bf16, walk", { .a = KILN_BF16 },
+      "tile=256x256x64 waves=2x2 schedule=4-wave stages=2 cus=2",
+      { { 600, 516, 1448 }, { 70, 520, 72 }, { 1, 4, 8 }, { 300, 260, 136 }, { 20, 60, 0 } } },
+    { "quarters, mxfp4, walk", { .a = KILN_MXFP4 },
+      "tile=256x256x256 waves=2x2 schedule=4-wave stages=2 cus=3",
+      { { 600, 516, 2880 }, { 70, 520, 288 }, { 3, 4, 32 }, { 300, 260, 2080 } } },
+    { "quarters, groups, walk", { .a = KILN_MXFP4, .family = KILN_GROUPED, .groups = FEW },
+      "tile=256x256x256 waves=2x2 schedule=4-wave stages=2 cus=2",
+      { { 0, 520, 2880 }, { 0, 60, 288 } } },
 };
 
 /* Lines of 6-bit types are of whole K tiles, whose scales are dwords. */
