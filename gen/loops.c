@@ -31,7 +31,7 @@ copies_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return six_bits(p) && g->bm == 256 && g->wm == 2 && g->bn % (g->wn * 64) == 0 &&
            (!g->domain.ktail || p->k) && !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
-           kn_scale_batch(p, g);
+           !kn_family_of(p)->routed && kn_scale_batch(p, g);
 }
 
 static int64_t

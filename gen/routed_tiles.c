@@ -133,7 +133,7 @@ take(struct kn_ctx *c, const kiln_problem *p, const struct routed *r, struct kn_
         return false;
     if (g->stages > 2 && !kn_direct(p, g) && !kn_form_assembly(p, g))
         g->stages = 2;       /* of LLVM's lowering, through registers */
-    return !kn_form_lacks(p, g);
+    return !kn_form_lacks(p, g) && !kn_was_refused(c, g);
 }
 
 static bool
@@ -194,8 +194,8 @@ kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *a
 /* ---- blocks ------------------------------------------------------------- */
 
 enum staged {
-    AS_STORED, EIGHT, PANELLED, WIDENED, INTEGERS, WORDS, FLOAT_CODES, FOLDED, ROUNDED,
-    WIDE_128, BOTH_128
+    AS_STORED, EIGHT, PANELLED, WIDENED, INTEGERS, LONG_GROUPS, WORDS, FLOAT_CODES, FOLDED,
+    ROUNDED, WIDE_128, BOTH_128
 };
 
 static const struct blocks {
@@ -216,7 +216,8 @@ blocks_of(const kiln_problem *p)
     enum staged staged = kn_prequant(p) || p->quant ? ROUNDED
                        : kn_may_fold(p) && !by_128 ? FOLDED
                        : kn_in_words(p) && !by_128 ? WORDS
-                       : kn_scale_groups(p) && !by_128 && has_codes(p) ? INTEGERS
+                       : kn_scale_groups(p) && !by_128 && has_codes(p)
+                             ? (kn_scale_k(p) < 128 ? INTEGERS : LONG_GROUPS)
                        : !by_128 && has_float_codes(p) ? FLOAT_CODES
                        : kn_dequant(p) ? !by_128 ? WIDENED : mx ? BOTH_128 : WIDE_128
                        : panels && !kn_targets[p->target].scaled ? PANELLED
