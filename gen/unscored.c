@@ -61,16 +61,18 @@ loads_ahead(const kiln_problem *p, const struct kn_score *s, const struct kn_con
            (brief || (kn_class_is_odd(s->class) && p->k < 2 * (int64_t)s->bk));
 }
 
-/* Groups whose last tiles, of some rows, are much of what they have; or several of some K,
- * of which one with most of it would leave most compute units idle. */
+/* Groups whose last tiles, of some rows, are much of what they have, but for weights that a larger
+ * tile widens fewer times; or several of some K, of which one with most of it would leave most
+ * compute units idle. */
 static bool
 few_tiles(const kiln_problem *p, const struct kn_score *s)
 {
     char ragged = kn_family_of(p)->ragged;
+    int64_t least = kn_widens_scaled(p) ? 1 : 4;
 
     return (ragged == 'k' && p->groups > 2 &&
             2 * kn_tiles_of(p, s->bm, s->bn) < kn_cus(p) * (uint64_t)p->groups) ||
-           (ragged == 'm' && p->m < 4 * (int64_t)s->bm * p->groups);
+           (ragged == 'm' && p->m < least * s->bm * p->groups);
 }
 
 /* Rows so long (bytes) that the L2 does not keep the other half of their lines, in tiles that load
@@ -116,9 +118,9 @@ half_lines(const kiln_problem *p, const struct kn_score *s, const struct kn_conf
 }
 
 /* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
- * than the choice has, or any in `4-wave` of eight waves, or of a short K that are stored an
- * element a lane; a loop straight from memory where K is long; one slot of half a line of such
- * groups, or of long rows. */
+ * than the choice has, or any in `4-wave` of eight waves that widen nothing, or of a short K
+ * that are stored an element a lane; a loop straight from memory where K is long; one slot of
+ * half a line of such groups, or of long rows. */
 bool
 kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
@@ -133,7 +135,7 @@ kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct k
             (few_tiles(p, s) || long_rows(p, s))) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
             ((!s->walks && s->bm > g->bm && few_tiles(p, s)) ||
-             (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
+             (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4 && !kn_widens_scaled(p))));
 }
 
 /* `4-wave` of 4-bit MX types whose K is two thirds of a K tile and less, in no more than two
