@@ -194,8 +194,8 @@ kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *a
 /* ---- blocks ------------------------------------------------------------- */
 
 enum staged {
-    AS_STORED, EIGHT, PANELLED, WIDENED, INTEGERS, LONG_GROUPS, WORDS, FLOAT_CODES, FOLDED,
-    ROUNDED, WIDE_128, BOTH_128
+    AS_STORED, EIGHT, PANELLED, WIDENED, CONVERTED, INTEGERS, LONG_GROUPS, WORDS, FLOAT_CODES,
+    FOLDED, ROUNDED, WIDE_128, BOTH_128
 };
 
 static const struct blocks {
@@ -208,6 +208,17 @@ static const struct blocks {
 #include "routed.def"
 };
 
+/* Both are MX types of 8 bits, or one, multiplied as e4m3; chosen ahead of their scale mode and
+ * K, too. */
+static bool
+is_e4m3_of_mx(const kiln_problem *p)
+{
+    bool e5m2 = p->a == KILN_MXBF8 || p->b == KILN_MXBF8;
+    uint32_t a = kn_type_bits[p->a], b = kn_type_bits[p->b];
+
+    return kn_type_mx[p->a] && kn_type_mx[p->b] && !e5m2 && a != 6 && b != 6 && a + b > 8;
+}
+
 static const struct blocks *
 blocks_of(const kiln_problem *p)
 {
@@ -219,7 +230,8 @@ blocks_of(const kiln_problem *p)
                        : kn_scale_groups(p) && !by_128 && has_codes(p)
                              ? (kn_scale_k(p) < 128 ? INTEGERS : LONG_GROUPS)
                        : !by_128 && has_float_codes(p) ? FLOAT_CODES
-                       : kn_dequant(p) ? !by_128 ? WIDENED : mx ? BOTH_128 : WIDE_128
+                       : kn_dequant(p) && by_128 ? mx ? BOTH_128 : WIDE_128
+                       : kn_dequant(p) ? is_e4m3_of_mx(p) ? CONVERTED : WIDENED
                        : panels && !kn_targets[p->target].scaled ? PANELLED
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;
@@ -230,11 +242,15 @@ blocks_of(const kiln_problem *p)
 }
 
 uint8_t
-kn_routed_block(const kiln_problem *p)
+kn_routed_block(const kiln_problem *given)
 {
-    int64_t load = load_of(p);
-    const struct blocks *b = blocks_of(p);
+    int64_t load = load_of(given);
+    kiln_problem p = *given; /* before kn_problem_normalise() */
+    const struct blocks *b;
 
+    p.a = p.a ? p.a : KILN_BF16;
+    p.b = p.b ? p.b : p.a;
+    b = blocks_of(&p);
     return load <= b->most16 ? 16 : load <= b->most32 ? 32 : load <= b->most64 ? 64 : 128;
 }
 
