@@ -46,6 +46,9 @@ bool kn_converts_early(const kiln_problem *p, const struct kn_config *g);
 bool kn_may_fold(const kiln_problem *p);
 /* Scales go into the codes that blocks become, as far as these can hold them; a row's
  * numbers are then added up in an order that the tile's other rows decide. */
+/* Whether what lies behind K of an operand may stay: of converted types without a NaN, where
+ * the other has zeros there. */
+bool kn_any_behind(const kiln_problem *p, const struct kn_config *g, char operand);
 bool kn_folds_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
 /* Weights of 4 bits are in LDS as in memory, and widened behind their reads. */

@@ -573,3 +573,13 @@ kn_folds_scales(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_may_fold(p) && !g->unfolded && kn_converts_early(p, g) && g->bk >= 2 * KN_FOLD;
 }
+
+bool
+kn_any_behind(const kiln_problem *p, const struct kn_config *g, char operand)
+{
+    bool a = kn_type_bits[p->a] == 8, b = kn_type_bits[p->b] == 8;
+    bool cut_a = a || (!b && g->bm <= g->bn);
+
+    return kn_dequant(p) && !p->quant && kn_type_mx[p->a] && kn_type_mx[p->b] &&
+           (operand == 'a' ? !cut_a : !b && cut_a);
+}

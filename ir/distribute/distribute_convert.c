@@ -233,13 +233,17 @@ convert_run(struct dist *d, const struct dist_put *x, uint32_t s,
     return many;
 }
 
-/* Whether what lies beyond K is zeroed in this tile: a NaN there may be anything. */
+/* Whether a run of so many K of this tile may be cut: a NaN beyond K may be anything. */
 static bool
-clipped(const struct dist *d, int lds)
+cuts_runs(const struct dist *d, int lds, uint32_t run)
 {
-    for (size_t n = 0; n < d->in->nins; n++)
-        if (d->in->ins[n].op == KN_OP_clip && (int)KN_REF_LDS(d->in->ins[n].arg[0]) == lds)
+    for (size_t n = 0; n < d->in->nins; n++) {
+        const struct kn_ins *i = &d->in->ins[n];
+
+        if (i->op == KN_OP_clip && i->attr[KN_A_whole] % run &&
+            (int)KN_REF_LDS(i->arg[0]) == lds)
             return true;
+    }
     return false;
 }
 
@@ -260,7 +264,8 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
     }
     if (l->kdiv == 1)
         return convert_run(d, x, s, (struct dist_words){ .w = in, .n = many,
-                                                   .one_row = !clipped(d, t->lds) }, out);
+                                                   .one_row = !cuts_runs(d, t->lds,
+                                                  many * 32 / kn_elems[l->mem].bits) }, out);
     for (uint32_t j = 0; j < n; j++)
         out[j] = dist_scale(d, l->mem, in, j);
     return n;
@@ -516,6 +521,36 @@ expand_putq(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+void
+dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid, uint32_t bytes)
+{
+    kn_ref each[4];
+
+    for (uint32_t x = 0; x < 4; x++)
+        each[x] = dist_ic(d, KN_OP_add, valid, -32 * (int64_t)x);
+    dist_clip_dwords(d, at, each, bytes);
+}
+
+/* As dist_clip_runs, of a folded tile, whose dwords take codes in turn (distribute_folded.c). */
+static void
+clip_folded(struct dist *d, kn_ref slot, kn_ref klen)
+{
+    const struct kn_lds *l = &d->in->lds[KN_REF_LDS(slot)];
+    uint32_t six = kn_elems[l->mem].bits == 6, n = pieces(d, l);
+
+    for (uint32_t x = 0; x < kn_geometry(d->in, l).steps * n; x++) {
+        struct dist_place at = { slot, piece_address(d, l, x / n, x % n), 0 };
+        uint32_t j = x % n, first = six ? j % 2 : 0;
+        kn_ref valid = dist_i2(d, KN_OP_sub, klen, dist_run_k(d, l, x / n, j - first)), each[2];
+
+        for (uint32_t w = 0; w < 2; w++) {
+            each[w] = dist_ic(d, KN_OP_add, valid, (six ? 3 : 1) - (int64_t)(2 * first + w));
+            each[w] = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_sar, each[w], 1 + six), 3);
+        }
+        dist_clip_dwords(d, at, each, 8);
+    }
+}
+
 /* Zeroes what lies at and beyond K element `klen` of the pieces this lane
  * wrote itself. */
 void
@@ -525,6 +560,10 @@ dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen)
     uint32_t bits = kn_in_terms(l) ? 16 : kn_elems[l->elem].bits, n = pieces(d, l);
     struct kn_geom g = kn_geometry(d->in, l);
 
+    if (kn_folds(l)) {
+        clip_folded(d, slot, klen);
+        return;
+    }
     for (uint32_t x = 0; x < g.steps * n; x++) {
         struct dist_place at = { slot, piece_address(d, l, x / n, x % n), 0 };
         kn_ref valid = dist_i2(d, KN_OP_sub, klen, dist_run_k(d, l, x / n, x % n));

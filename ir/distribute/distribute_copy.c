@@ -517,17 +517,14 @@ load_lds(struct dist *d, struct dist_place at, uint32_t bytes)
 }
 
 void
-dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
-                uint32_t bytes)
+dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes)
 {
     uint32_t nw = bytes > 4 ? bytes / 4 : 1;
     kn_ref v = load_lds(d, at, bytes), w[4];
 
-    for (uint32_t x = 0; x < nw; x++) {
-        w[x] = nw > 1 ? dist_slice(d, v, x) : v;
-        w[x] = dist_i2(d, KN_OP_and, w[x],
-                       dist_keep_mask(d, dist_ic(d, KN_OP_add, valid, -32 * (int64_t)x)));
-    }
+    for (uint32_t x = 0; x < nw; x++)
+        w[x] = dist_i2(d, KN_OP_and, nw > 1 ? dist_slice(d, v, x) : v,
+                       dist_keep_mask(d, valid[x]));
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);
 }
 

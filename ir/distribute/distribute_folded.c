@@ -251,32 +251,7 @@ begin_run(struct dist *d, const struct kn_ins *i, const struct dist_put *x, uint
     keep_values(d, i, f, s, dist_pick(d, folded, dist_ic(d, KN_OP_shl, less, 3), none));
 }
 
-/* Whether a K tile of either operand is cut inside eight codes. */
-static bool
-any_clip(const struct dist *d)
-{
-    for (size_t n = 0; n < d->in->nins; n++)
-        if (d->in->ins[n].op == KN_OP_clip)
-            return true;
-    return false;
-}
-
 /* ---- 6 bits ---- */
-
-/* Byte by byte dwords 4 n of four to dword n. */
-static void
-turn_bytes(struct dist *d, const kn_ref to[4], const kn_ref x[4])
-{
-    kn_ref half[4];
-
-    dist_order_bytes(d, x, half);
-    dist_order_bytes(d, x + 2, half + 2);
-    for (uint32_t n = 0; n < 4; n++) {
-        kn_ref select = dist_int(d, n % 2 ? 0x07060302 : 0x05040100);
-
-        make3(d, KN_OP_perm, to[n], (kn_ref[3]){ half[2 + n / 2], half[n / 2], select });
-    }
-}
 
 /* Byte n of each three of three dwords. */
 static void
@@ -291,14 +266,12 @@ every_third(struct dist *d, kn_ref to, const kn_ref w[3], uint32_t n)
 }
 
 /* Sixteen codes in the high bits of bytes, below which others are: codes n and each fourth
- * further on in dword n, or in the order of memory. */
+ * further on in dword n. */
 static void
-spread_sixteen(struct dist *d, const kn_ref w[3], bool ordered, const kn_ref to[4])
+spread_sixteen(struct dist *d, const kn_ref w[3], const kn_ref x[4])
 {
-    kn_ref low = dist_temp(d, kn_v32), mid = dist_temp(d, kn_v32), x[4];
+    kn_ref low = dist_temp(d, kn_v32), mid = dist_temp(d, kn_v32);
 
-    for (uint32_t n = 0; n < 4; n++)
-        x[n] = ordered ? dist_temp(d, kn_v32) : to[n];
     every_third(d, low, w, 0);
     every_third(d, mid, w, 1);
     every_third(d, x[3], w, 2);
@@ -307,8 +280,6 @@ spread_sixteen(struct dist *d, const kn_ref w[3], bool ordered, const kn_ref to[
                                            dist_ic(d, KN_OP_shl, mid, 4) });
     make3(d, KN_OP_bfi, x[2], (kn_ref[3]){ dist_int(d, 0x3c3c3c3c), dist_ic(d, KN_OP_shr, mid, 2),
                                            dist_ic(d, KN_OP_shl, x[3], 6) });
-    if (ordered)
-        turn_bytes(d, to, x);
 }
 
 /* Four codes in the high bits of bytes as FNUZ: their fields and KEEP_ADD. What fields below
@@ -340,7 +311,7 @@ fold_sixes(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q, kn_re
                           keep(d, i, s, KEEP_NEXT), keep(d, i, s, KEEP_NEXT + 1) };
 
     if (!q)
-        spread_sixteen(d, w, any_clip(d), x);
+        spread_sixteen(d, w, x);
     for (uint32_t n = 0; n < 2; n++)
         out[n] = fold_six(d, i, s, x[2 * q + n]);
 }
@@ -349,16 +320,11 @@ static void
 fold_fours(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q, kn_ref out[2])
 {
     const kn_ref table[2] = { keep(d, i, s, KEEP_LOW), keep(d, i, s, KEEP_HIGH) };
-    kn_ref part[2];
 
-    dist_part_fp4(d, dist_tile(d, i->dst)->fold[KEPT * s + KEEP_CODES + q], table, part);
-    if (any_clip(d))
-        dist_order_bytes(d, part, out);
-    else
-        memcpy(out, part, sizeof part);
+    dist_part_fp4(d, dist_tile(d, i->dst)->fold[KEPT * s + KEEP_CODES + q], table, out);
 }
 
-/* Piece q of a run: eight codes, in the order of memory or another. */
+/* Piece q of a run: eight codes, not in the order of memory. */
 static void
 fold_piece(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q)
 {
