@@ -143,7 +143,7 @@ set_field(struct kn_config *g, const char *k, const char *v)
     if (!strcmp(k, "panels"))
         return set_small(&g->domain.panels, v, 1);
     if (!strcmp(k, "ktail"))
-        return set_small(&g->domain.ktail, v, KN_TAIL_16);
+        return set_small(&g->domain.ktail, v, KN_TAIL_RUNS);
     return set_part(g, k, v);
 }
 

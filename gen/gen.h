@@ -72,11 +72,12 @@ struct kn_domain {
     uint8_t align_a, align_b;        /* 16, 4, 2, 1 bytes */
     uint8_t align_sa, align_sb;      /* scales: 16, 4, 1 */
     uint8_t vec;                     /* 4: N % 4 == 0 and C aligned to it; 1 */
-    uint8_t ktail;                   /* 1: K may be 0 or no multiple of bk, or fewer
-                                        tiles than shares; or KN_TAIL_RUNS, _16 */
+    uint8_t ktail;                   /* 1: K may be 0 or no multiple of bk, or
+                                        fewer tiles than shares; or KN_TAIL_RUNS */
     uint8_t windows;                 /* 1: moe, rows named by ids are beyond 31
                                         bits of each other */
-    uint8_t panels;                  /* 1: rows of one scale are wider than a tile */
+    uint8_t panels;                  /* 1: rows with one scale each may be wider
+                                        than a tile */
 };
 
 /* Main loops: KN_SCHEDULES(X), X(id, text). */
@@ -87,8 +88,7 @@ struct kn_domain {
     X("pingpong", "8-wave") X("deep", "4-wave") X("stream", "direct") \
     X("whole", "unrolled")
 
-/* ktail: K is whole 16 bytes of A; it is whole 16. */
-enum { KN_MAX_STAGES = 8, KN_TAIL_RUNS = 2, KN_TAIL_16 = 3 };
+enum { KN_MAX_STAGES = 8, KN_TAIL_RUNS = 2 /* ktail: K is whole 16 bytes of A */ };
 
 enum kn_schedule {
 #define X(id, text) KN_SCHED_##id,

@@ -170,19 +170,15 @@ kn_stays_unfolded(const kiln_problem *p, const struct kn_config *g)
            ((p->k && p->k <= tiles * shares * g->bk) || (six && folds_too_many(g)));
 }
 
-/* A that is quantised is loaded up to K where a lane's load lies before or behind it. What is
- * converted is converted 16 elements at a time, of which K cuts none. */
+/* A that is quantised is loaded up to K where a lane's load lies before or behind it. */
 uint8_t
 kn_tail_of(const kiln_problem *p, const struct kn_config *g)
 {
-    bool fixed = p->k && g->domain.ktail && g->abi != KN_ABI_AITER &&
-                 kn_family_of(p)->ragged != 'k';
     bool runs = kn_prequant(p) && p->k && p->k * kn_type_bits[p->a] % 128 == 0 &&
                 g->domain.align_a >= 16 && kn_along_k(p, 'a') &&
                 !kn_crowded_lines(p, g);
 
-    if (fixed && kn_dequant(p) && p->k % 16 == 0)
-        return KN_TAIL_16;
-    return runs && fixed && g->stagger < 2 && !kn_family_of(p)->routed ? KN_TAIL_RUNS
-                                                                       : g->domain.ktail;
+    return runs && g->domain.ktail && g->stagger < 2 && g->abi != KN_ABI_AITER &&
+                   !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k'
+               ? KN_TAIL_RUNS : g->domain.ktail;
 }

@@ -494,7 +494,7 @@ static const bool in_place[KN_NOP] = {
     [KN_OP_lds_ld] = true, [KN_OP_cvt] = true, [KN_OP_perm] = true,
     [KN_OP_and] = true, [KN_OP_or] = true, [KN_OP_shl] = true, [KN_OP_widen] = true,
     [KN_OP_cvt8] = true, [KN_OP_fadd] = true, [KN_OP_fmul] = true,
-    [KN_OP_fmin] = true, [KN_OP_fmax] = true,
+    [KN_OP_fmin] = true, [KN_OP_fmax] = true, [KN_OP_select] = true,
 };
 
 /* Parts that are read or converted just to be joined are made in place, the

@@ -233,17 +233,13 @@ convert_run(struct dist *d, const struct dist_put *x, uint32_t s,
     return many;
 }
 
-/* Whether a run of so many K of this tile may be cut: a NaN beyond K may be anything. */
+/* Whether what lies beyond K is zeroed in this tile: a NaN there may be anything. */
 static bool
-cuts_runs(const struct dist *d, int lds, uint32_t run)
+clipped(const struct dist *d, int lds)
 {
-    for (size_t n = 0; n < d->in->nins; n++) {
-        const struct kn_ins *i = &d->in->ins[n];
-
-        if (i->op == KN_OP_clip && i->attr[KN_A_whole] % run &&
-            (int)KN_REF_LDS(i->arg[0]) == lds)
+    for (size_t n = 0; n < d->in->nins; n++)
+        if (d->in->ins[n].op == KN_OP_clip && (int)KN_REF_LDS(d->in->ins[n].arg[0]) == lds)
             return true;
-    }
     return false;
 }
 
@@ -255,6 +251,7 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
     const struct kn_lds *l = &d->in->lds[t->lds];
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t n = pieces(d, l), many;
+    bool codes = l->elem == KN_T_fp8, cut = clipped(d, t->lds);
     kn_ref in[DIST_RUN / 4];
 
     many = dist_fetched_dwords(d, t, s, in);
@@ -264,8 +261,7 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
     }
     if (l->kdiv == 1)
         return convert_run(d, x, s, (struct dist_words){ .w = in, .n = many,
-                                                   .one_row = !cuts_runs(d, t->lds,
-                                                  many * 32 / kn_elems[l->mem].bits) }, out);
+                                                   .one_row = codes || !cut, .cut = cut }, out);
     for (uint32_t j = 0; j < n; j++)
         out[j] = dist_scale(d, l->mem, in, j);
     return n;
@@ -528,7 +524,7 @@ dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid, uint32_t byt
 
     for (uint32_t x = 0; x < 4; x++)
         each[x] = dist_ic(d, KN_OP_add, valid, -32 * (int64_t)x);
-    dist_clip_dwords(d, at, each, bytes);
+    dist_clip_dwords(d, at, each, bytes, false);
 }
 
 /* As dist_clip_runs, of a folded tile, whose dwords take codes in turn (distribute_folded.c). */
@@ -547,12 +543,12 @@ clip_folded(struct dist *d, kn_ref slot, kn_ref klen)
             each[w] = dist_ic(d, KN_OP_add, valid, (six ? 3 : 1) - (int64_t)(2 * first + w));
             each[w] = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_sar, each[w], 1 + six), 3);
         }
-        dist_clip_dwords(d, at, each, 8);
+        dist_clip_dwords(d, at, each, 8, false);
     }
 }
 
-/* Zeroes what lies at and beyond K element `klen` of the pieces this lane
- * wrote itself. */
+/* Zeroes what lies at and beyond K element `klen` of the pieces this lane wrote itself. A
+ * NaN of a run stood in its last byte (row_to_fnuz), which may be cut. */
 void
 dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen)
 {
@@ -566,9 +562,12 @@ dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen)
     }
     for (uint32_t x = 0; x < g.steps * n; x++) {
         struct dist_place at = { slot, piece_address(d, l, x / n, x % n), 0 };
-        kn_ref valid = dist_i2(d, KN_OP_sub, klen, dist_run_k(d, l, x / n, x % n));
+        kn_ref each[4], valid = dist_i2(d, KN_OP_sub, klen, dist_run_k(d, l, x / n, x % n));
 
-        dist_clip_piece(d, at, dist_ic(d, KN_OP_mul, valid, bits),
-                        piece_bytes(d, l));
+        valid = dist_ic(d, KN_OP_mul, valid, bits);
+        for (uint32_t w = 0; w < 4; w++)
+            each[w] = dist_ic(d, KN_OP_add, valid, -32 * (int64_t)w);
+        dist_clip_dwords(d, at, each, piece_bytes(d, l),
+                         l->mem == KN_T_e4m3 && l->elem == KN_T_fp8);
     }
 }

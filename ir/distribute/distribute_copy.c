@@ -517,14 +517,17 @@ load_lds(struct dist *d, struct dist_place at, uint32_t bytes)
 }
 
 void
-dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes)
+dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes,
+                 bool nans)
 {
     uint32_t nw = bytes > 4 ? bytes / 4 : 1;
     kn_ref v = load_lds(d, at, bytes), w[4];
 
-    for (uint32_t x = 0; x < nw; x++)
+    for (uint32_t x = 0; x < nw; x++) {
         w[x] = dist_i2(d, KN_OP_and, nw > 1 ? dist_slice(d, v, x) : v,
                        dist_keep_mask(d, valid[x]));
+        w[x] = nans ? dist_fnuz_nans(d, w[x]) : w[x];
+    }
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);
 }
 

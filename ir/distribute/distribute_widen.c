@@ -158,32 +158,46 @@ six_to_fnuz(struct dist *d, uint8_t from, kn_ref x)
 
 /* OCP has NaN at 0x7f and 0xff: one more than the former is FNUZ's code. */
 static kn_ref
-to_fnuz(struct dist *d, kn_ref x)
+nan_up(struct dist *d, kn_ref x)
 {
     kn_ref mag = and_bits(d, x, LOW7);
     kn_ref nan = dist_ic(d, KN_OP_shr, add_bits(d, mag, ONES), 7);
 
-    return with_sign(d, x, dist_i2(d, KN_OP_add, mag, and_bits(d, nan, ONES)));
+    return dist_i2(d, KN_OP_add, mag, and_bits(d, nan, ONES));
+}
+
+kn_ref
+dist_fnuz_nans(struct dist *d, kn_ref x)
+{
+    return or_bits(d, and_bits(d, x, SIGNS), nan_up(d, x));
+}
+
+static kn_ref
+to_fnuz(struct dist *d, kn_ref x)
+{
+    return with_sign(d, x, nan_up(d, x));
 }
 
 /* The same of n dwords of one row of e4m3. A NaN anywhere in it makes all that the row
- * is multiplied to NaN, so one of all n stands for any. */
+ * is multiplied to NaN, so one of all n stands for any: the last dword, or, where K may cut
+ * them, its last byte. */
 static void
-row_to_fnuz(struct dist *d, const kn_ref *in, uint32_t n, kn_ref *out)
+row_to_fnuz(struct dist *d, struct dist_words in, kn_ref *out)
 {
-    kn_ref nan[DIST_RUN / 4], arg[3] = { 0, dist_int(d, SIGNS), 0 };
+    kn_ref nan[DIST_RUN / 4], arg[3] = { 0, dist_int(d, SIGNS), 0 }, *last = &out[in.n - 1];
 
-    for (uint32_t i = 0; i < n; i++) {
-        kn_ref mag = and_bits(d, in[i], LOW7);
+    for (uint32_t i = 0; i < in.n; i++) {
+        kn_ref mag = and_bits(d, in.w[i], LOW7);
 
-        out[i] = with_sign(d, in[i], mag);
+        out[i] = with_sign(d, in.w[i], mag);
         nan[i] = add_bits(d, mag, ONES);
         if (i)
             nan[i] = or_bits(d, nan[i - 1], nan[i]);
     }
-    arg[0] = dist_op(d, KN_OP_ne, kn_vb1, and_bits(d, nan[n - 1], SIGNS), dist_int(d, 0));
-    arg[2] = out[0];
-    out[0] = dist_op3(d, KN_OP_select, kn_v32, arg);
+    arg[0] = dist_op(d, KN_OP_ne, kn_vb1, and_bits(d, nan[in.n - 1], SIGNS), dist_int(d, 0));
+    arg[1] = in.cut ? dist_perm(d, arg[1], *last, 0x07020100) : arg[1];
+    arg[2] = *last;
+    *last = dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
 /* Magnitudes of fp4 as FNUZ: their fields in those of e4m3. */
@@ -207,7 +221,7 @@ fnuz_bytes(struct dist *d, uint8_t from, struct dist_words in, kn_ref *out)
         return 2 * in.n;
     }
     if (from == KN_T_e4m3 && in.one_row && in.n > 1) {
-        row_to_fnuz(d, in.w, in.n, out);
+        row_to_fnuz(d, in, out);
         return in.n;
     }
     many = split(d, from, in.w, in.n, out);
