@@ -524,7 +524,7 @@ dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid, uint32_t byt
 
     for (uint32_t x = 0; x < 4; x++)
         each[x] = dist_ic(d, KN_OP_add, valid, -32 * (int64_t)x);
-    dist_clip_dwords(d, at, each, bytes, false);
+    dist_clip_dwords(d, at, each, bytes);
 }
 
 /* As dist_clip_runs, of a folded tile, whose dwords take codes in turn (distribute_folded.c). */
@@ -543,12 +543,12 @@ clip_folded(struct dist *d, kn_ref slot, kn_ref klen)
             each[w] = dist_ic(d, KN_OP_add, valid, (six ? 3 : 1) - (int64_t)(2 * first + w));
             each[w] = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_sar, each[w], 1 + six), 3);
         }
-        dist_clip_dwords(d, at, each, 8, false);
+        dist_clip_dwords(d, at, each, 8);
     }
 }
 
-/* Zeroes what lies at and beyond K element `klen` of the pieces this lane wrote itself. A
- * NaN of a run stood in its last byte (row_to_fnuz), which may be cut. */
+/* Zeroes what lies at and beyond K element `klen` of the pieces this lane
+ * wrote itself. */
 void
 dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen)
 {
@@ -562,12 +562,9 @@ dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen)
     }
     for (uint32_t x = 0; x < g.steps * n; x++) {
         struct dist_place at = { slot, piece_address(d, l, x / n, x % n), 0 };
-        kn_ref each[4], valid = dist_i2(d, KN_OP_sub, klen, dist_run_k(d, l, x / n, x % n));
+        kn_ref valid = dist_i2(d, KN_OP_sub, klen, dist_run_k(d, l, x / n, x % n));
 
-        valid = dist_ic(d, KN_OP_mul, valid, bits);
-        for (uint32_t w = 0; w < 4; w++)
-            each[w] = dist_ic(d, KN_OP_add, valid, -32 * (int64_t)w);
-        dist_clip_dwords(d, at, each, piece_bytes(d, l),
-                         l->mem == KN_T_e4m3 && l->elem == KN_T_fp8);
+        dist_clip_piece(d, at, dist_ic(d, KN_OP_mul, valid, bits),
+                        piece_bytes(d, l));
     }
 }

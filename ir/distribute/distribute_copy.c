@@ -359,7 +359,8 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
 {
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(slot));
     uint32_t n = kn_geometry(d->in, l).kb * kn_memory_bits(l) / 32, many;
-    struct dist_words in = { .w = w, .n = n, .parted = kn_column_bits(l) == 4 };
+    struct dist_words in = { .w = w, .n = n, .parted = kn_column_bits(l) == 4, .one_row = true,
+                             .cut = l->unaligned };
     kn_ref staged[DIST_RUN / 2];
 
     if (kn_in_terms(l))
@@ -372,8 +373,7 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
         many = kn_term_bytes(l) / 4;
         many = n - i < many ? n - i : many;
         x.at = 4 * i;
-        dist_store_lds(d, (struct dist_place){ slot,
-                           transposed_address(d, l, x), 0 },
+        dist_store_lds(d, (struct dist_place){ slot, transposed_address(d, l, x), 0 },
                        dist_cat(d, w + i, many), 4 * many);
     }
 }
@@ -385,8 +385,7 @@ clip_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref valid)
     uint32_t run = kn_geometry(d->in, l).kb * kn_elems[l->elem].bits / 8;
 
     for (; x.at < run; x.at += 16)
-        dist_clip_piece(d, (struct dist_place){ slot,
-                            transposed_address(d, l, x), 0 },
+        dist_clip_piece(d, (struct dist_place){ slot, transposed_address(d, l, x), 0 },
                         dist_ic(d, KN_OP_add, valid, -8 * (int64_t)x.at),
                         run - x.at < 16 ? run - x.at : 16);
 }
@@ -517,16 +516,17 @@ load_lds(struct dist *d, struct dist_place at, uint32_t bytes)
 }
 
 void
-dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes,
-                 bool nans)
+dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes)
 {
+    const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(at.slot));
     uint32_t nw = bytes > 4 ? bytes / 4 : 1;
     kn_ref v = load_lds(d, at, bytes), w[4];
 
     for (uint32_t x = 0; x < nw; x++) {
         w[x] = dist_i2(d, KN_OP_and, nw > 1 ? dist_slice(d, v, x) : v,
                        dist_keep_mask(d, valid[x]));
-        w[x] = nans ? dist_fnuz_nans(d, w[x]) : w[x];
+        if (l->mem == KN_T_e4m3 && l->elem == KN_T_fp8)
+            w[x] = dist_fnuz_nans(d, w[x]);
     }
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);
 }
