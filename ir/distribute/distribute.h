@@ -235,9 +235,10 @@ void dist_store_lds(struct dist *d, struct dist_place at, kn_ref v,
                     uint32_t bytes);
 /* The low `valid` bits of a dword, 0..32; valid may be outside that range. */
 kn_ref dist_keep_mask(struct dist *d, kn_ref valid);
-/* Keeps the low `valid` bits (any number) of `bytes` at a place; of each of its dwords. Of
- * converted e4m3 a NaN of a run stood in its last byte (row_to_fnuz), which may be cut: those
+/* Whether a NaN of a run stands in its last byte (row_to_fnuz), where it may be cut; then those
  * that are left become FNUZ's. */
+bool dist_row_nans(const struct kn_lds *l);
+/* Keeps the low `valid` bits (any number) of `bytes` at a place; of each of its dwords. */
 void dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes);
 kn_ref dist_fnuz_nans(struct dist *d, kn_ref x);
 void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,

@@ -243,6 +243,13 @@ clipped(const struct dist *d, int lds)
     return false;
 }
 
+/* Not of several slots, of tiles that are small: K has fewer tiles than pay for the clip. */
+bool
+dist_row_nans(const struct kn_lds *l)
+{
+    return l->mem == KN_T_e4m3 && l->elem == KN_T_fp8 && l->slots == 1;
+}
+
 /* The dwords of this lane's run in step s, as LDS has them; returns how many. */
 static uint32_t
 run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
@@ -251,7 +258,7 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
     const struct kn_lds *l = &d->in->lds[t->lds];
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t n = pieces(d, l), many;
-    bool codes = l->elem == KN_T_fp8, cut = clipped(d, t->lds);
+    bool cut = clipped(d, t->lds);
     kn_ref in[DIST_RUN / 4];
 
     many = dist_fetched_dwords(d, t, s, in);
@@ -261,7 +268,8 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
     }
     if (l->kdiv == 1)
         return convert_run(d, x, s, (struct dist_words){ .w = in, .n = many,
-                                                   .one_row = codes || !cut, .cut = cut }, out);
+                                                   .one_row = !cut || dist_row_nans(l),
+                                                   .cut = cut }, out);
     for (uint32_t j = 0; j < n; j++)
         out[j] = dist_scale(d, l->mem, in, j);
     return n;
