@@ -168,20 +168,31 @@ parts_of(const struct given *x, const struct kn_facts *f)
                         : one || x->a.count * x->a.bytes > 128 ? 2 : 1;
 }
 
-/* Two where registers are left, of which rows at no dword, of 6 bits at no 16 bytes, take some;
- * B's fragments are those of two K steps at most. */
+/* Blocks of 16x16 of a wave beside which two shares of converted types may wait: rows at no
+ * dword, of 6 bits at no 16 bytes, take registers, and so do scales by pieces, K tails and
+ * shares. */
+static uint32_t
+most_held(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_domain *d = &g->domain;
+    bool whole = d->align_sa >= 16 && d->align_sb >= 16 && !d->ktail && g->split_k < 2;
+
+    if (d->align_a < (kn_type_bits[p->a] == 6 ? 16 : 4) ||
+        d->align_b < (kn_type_bits[p->b] == 6 ? 16 : 4))
+        return 18;
+    return whole ? 32 : 28;
+}
+
+/* Two where registers are left; B's fragments are those of two K steps at most. */
 static int64_t
 held(const struct given *x, const struct kn_facts *f)
 {
-    const kiln_problem *p = x->p;
-    bool dwords = x->g->domain.align_a >= (kn_type_bits[p->a] == 6 ? 16 : 4) &&
-                  x->g->domain.align_b >= (kn_type_bits[p->b] == 6 ? 16 : 4);
-
     if (!f->scaled_by_hand)
         return 0;
     if (f->folds)
         return f->PARTS > 1 ? 2 : 1;
-    return f->PARTS > 1 && f->KSTEPS % 2 == 0 && x->a.count * x->b.count <= (dwords ? 28 : 18) ? 2 : 1;
+    return f->PARTS > 1 && f->KSTEPS % 2 == 0 &&
+                   x->a.count * x->b.count <= most_held(x->p, x->g) ? 2 : 1;
 }
 
 /* As many as memory takes, and more where registers are left. */

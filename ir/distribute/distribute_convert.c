@@ -243,10 +243,14 @@ clipped(const struct dist *d, int lds)
     return false;
 }
 
-/* Not of several slots, of tiles that are small: K has fewer tiles than pay for the clip. */
+/* Not of several slots, of tiles that are small: K has fewer tiles than pay for the clip. Nor
+ * beside 6 bits, which leave no registers. */
 bool
-dist_row_nans(const struct kn_lds *l)
+dist_row_nans(const struct dist *d, const struct kn_lds *l)
 {
+    for (size_t n = 0; n < d->in->nlds; n++)
+        if (kn_elems[d->in->lds[n].mem].bits == 6)
+            return false;
     return l->mem == KN_T_e4m3 && l->elem == KN_T_fp8 && l->slots == 1;
 }
 
@@ -268,7 +272,7 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
     }
     if (l->kdiv == 1)
         return convert_run(d, x, s, (struct dist_words){ .w = in, .n = many,
-                                                   .one_row = !cut || dist_row_nans(l),
+                                                   .one_row = !cut || dist_row_nans(d, l),
                                                    .cut = cut }, out);
     for (uint32_t j = 0; j < n; j++)
         out[j] = dist_scale(d, l->mem, in, j);

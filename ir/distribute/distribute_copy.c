@@ -360,7 +360,7 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(slot));
     uint32_t n = kn_geometry(d->in, l).kb * kn_memory_bits(l) / 32, many;
     struct dist_words in = { .w = w, .n = n, .parted = kn_column_bits(l) == 4, .cut = l->unaligned,
-                             .one_row = !l->unaligned || dist_row_nans(l) };
+                             .one_row = !l->unaligned || dist_row_nans(d, l) };
     kn_ref staged[DIST_RUN / 2];
 
     if (kn_in_terms(l))
@@ -525,7 +525,7 @@ dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint
     for (uint32_t x = 0; x < nw; x++) {
         w[x] = dist_i2(d, KN_OP_and, nw > 1 ? dist_slice(d, v, x) : v,
                        dist_keep_mask(d, valid[x]));
-        if (dist_row_nans(l))
+        if (dist_row_nans(d, l))
             w[x] = dist_fnuz_nans(d, w[x]);
     }
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);

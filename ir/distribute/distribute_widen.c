@@ -195,7 +195,8 @@ row_to_fnuz(struct dist *d, struct dist_words in, kn_ref *out)
             nan[i] = or_bits(d, nan[i - 1], nan[i]);
     }
     arg[0] = dist_op(d, KN_OP_ne, kn_vb1, and_bits(d, nan[in.n - 1], SIGNS), dist_int(d, 0));
-    arg[1] = in.cut ? dist_perm(d, arg[1], *last, 0x07020100) : arg[1];
+    if (in.cut)
+        arg[1] = dist_ic(d, KN_OP_or, and_bits(d, *last, 0x00ffffff), 0x80000000);
     arg[2] = *last;
     *last = dist_op3(d, KN_OP_select, kn_v32, arg);
 }
