@@ -183,16 +183,20 @@ most_held(const kiln_problem *p, const struct kn_config *g)
     return whole ? 32 : 28;
 }
 
-/* Two where registers are left; B's fragments are those of two K steps at most. */
+/* Two where registers are left, three of up to 160x256; B's fragments are those of two K steps
+ * at most. */
 static int64_t
 held(const struct given *x, const struct kn_facts *f)
 {
+    uint32_t blocks = x->a.count * x->b.count;
+
     if (!f->scaled_by_hand)
         return 0;
     if (f->folds)
         return f->PARTS > 1 ? 2 : 1;
-    return f->PARTS > 1 && f->KSTEPS % 2 == 0 &&
-                   x->a.count * x->b.count <= most_held(x->p, x->g) ? 2 : 1;
+    if (f->PARTS < 2 || f->KSTEPS % 2 || blocks > most_held(x->p, x->g))
+        return 1;
+    return f->PARTS > 2 && blocks <= 20 ? 3 : 2;
 }
 
 /* As many as memory takes, and more where registers are left. */
