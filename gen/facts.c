@@ -183,17 +183,18 @@ most_held(const kiln_problem *p, const struct kn_config *g)
     return whole ? 32 : 28;
 }
 
-/* Two where registers are left, three of up to 160x256; B's fragments are those of two K steps
- * at most. */
+/* Two where registers are left, three of up to 160x256, of folded types as many as hide what LDS
+ * takes; B's fragments are those of two K steps at most. */
 static int64_t
 held(const struct given *x, const struct kn_facts *f)
 {
     uint32_t blocks = x->a.count * x->b.count;
+    int64_t folded = kn_type_bits[x->p->a] == 6 ? 4 : 3;
 
     if (!f->scaled_by_hand)
         return 0;
     if (f->folds)
-        return f->PARTS > 1 ? 2 : 1;
+        return f->PARTS < folded ? f->PARTS : folded;
     if (f->PARTS < 2 || f->KSTEPS % 2 || blocks > most_held(x->p, x->g))
         return 1;
     return f->PARTS > 2 && blocks <= 20 ? 3 : 2;
