@@ -49,6 +49,9 @@ bool kn_may_fold(const kiln_problem *p);
 /* Whether what lies behind K of an operand may stay: of converted types without a NaN, where
  * the other has zeros there. */
 bool kn_any_behind(const kiln_problem *p, const struct kn_config *g, char operand);
+/* Whether e4m3 that K cuts is converted by runs: not beside 6 bits, which leave no registers, nor
+ * in several slots and for up to two K tiles, which do not pay for the clip. */
+bool kn_clips_runs(const kiln_problem *p, const struct kn_config *g);
 bool kn_folds_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
 /* Weights of 4 bits are in LDS as in memory, and widened behind their reads. */

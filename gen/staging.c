@@ -583,3 +583,12 @@ kn_any_behind(const kiln_problem *p, const struct kn_config *g, char operand)
     return kn_dequant(p) && !p->quant && kn_type_mx[p->a] && kn_type_mx[p->b] &&
            (operand == 'a' ? !cut_a : !b && cut_a);
 }
+
+bool
+kn_clips_runs(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t shares = g->split_k > 1 ? g->split_k : 1;
+
+    return kn_dequant(p) && g->stages < 2 && kn_type_bits[p->a] != 6 && kn_type_bits[p->b] != 6 &&
+           (!p->k || p->k > 2 * shares * g->bk);
+}

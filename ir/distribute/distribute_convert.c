@@ -233,25 +233,23 @@ convert_run(struct dist *d, const struct dist_put *x, uint32_t s,
     return many;
 }
 
-/* Whether what lies beyond K is zeroed in this tile: a NaN there may be anything. */
-static bool
-clipped(const struct dist *d, int lds)
+/* How what lies beyond K is zeroed in this tile; NULL: it is not. A NaN there may be anything. */
+static const struct kn_ins *
+clip_of(const struct dist *d, const struct kn_lds *l)
 {
     for (size_t n = 0; n < d->in->nins; n++)
-        if (d->in->ins[n].op == KN_OP_clip && (int)KN_REF_LDS(d->in->ins[n].arg[0]) == lds)
-            return true;
-    return false;
+        if (d->in->ins[n].op == KN_OP_clip &&
+            d->in->lds + KN_REF_LDS(d->in->ins[n].arg[0]) == l)
+            return &d->in->ins[n];
+    return NULL;
 }
 
-/* Not of several slots, of tiles that are small: K has fewer tiles than pay for the clip. Nor
- * beside 6 bits, which leave no registers. */
 bool
 dist_row_nans(const struct dist *d, const struct kn_lds *l)
 {
-    for (size_t n = 0; n < d->in->nlds; n++)
-        if (kn_elems[d->in->lds[n].mem].bits == 6)
-            return false;
-    return l->mem == KN_T_e4m3 && l->elem == KN_T_fp8 && l->slots == 1;
+    const struct kn_ins *clip = clip_of(d, l);
+
+    return clip && clip->attr[KN_A_runs] && l->mem == KN_T_e4m3 && l->elem == KN_T_fp8;
 }
 
 /* The dwords of this lane's run in step s, as LDS has them; returns how many. */
@@ -262,7 +260,7 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
     const struct kn_lds *l = &d->in->lds[t->lds];
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t n = pieces(d, l), many;
-    bool cut = clipped(d, t->lds);
+    bool cut = clip_of(d, l) != NULL;
     kn_ref in[DIST_RUN / 4];
 
     many = dist_fetched_dwords(d, t, s, in);
