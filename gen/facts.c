@@ -183,18 +183,28 @@ most_held(const kiln_problem *p, const struct kn_config *g)
     return whole ? 32 : 28;
 }
 
-/* Two where registers are left, three of up to 160x256, of folded types as many as hide what LDS
- * takes; B's fragments are those of two K steps at most. */
+/* As many as hide what LDS takes, but two if the others would convert more each. */
+static int64_t
+folded_held(const struct kn_facts *f, int64_t most)
+{
+    int64_t pieces = 4 * (f->CHUNKSA + f->CHUNKSB), n = f->PARTS < most ? f->PARTS : most;
+
+    while (n > 2 && (pieces - 1) / (f->SHARES - n) > (pieces - 1) / (f->SHARES - 2))
+        n--;
+    return n;
+}
+
+/* Two where registers are left, three of up to 160x256; B's fragments are those of two K steps
+ * at most. */
 static int64_t
 held(const struct given *x, const struct kn_facts *f)
 {
     uint32_t blocks = x->a.count * x->b.count;
-    int64_t folded = kn_type_bits[x->p->a] == 6 ? 4 : 3;
 
     if (!f->scaled_by_hand)
         return 0;
     if (f->folds)
-        return f->PARTS < folded ? f->PARTS : folded;
+        return folded_held(f, kn_type_bits[x->p->a] == 6 ? 4 : 3);
     if (f->PARTS < 2 || f->KSTEPS % 2 || blocks > most_held(x->p, x->g))
         return 1;
     return f->PARTS > 2 && blocks <= 20 ? 3 : 2;
