@@ -168,16 +168,16 @@ parts_of(const struct given *x, const struct kn_facts *f)
                         : one || x->a.count * x->a.bytes > 128 ? 2 : 1;
 }
 
-/* Blocks of 16x16 of a wave beside which two shares of converted types may wait: rows at no
- * dword, of 6 bits at no 16 bytes, take registers, and so do scales by pieces, K tails and
- * shares. */
+/* Blocks of 16x16 of a wave beside which two shares of converted types may wait: two workgroups
+ * of four waves, rows at no dword, of 6 bits at no 16 bytes, take registers, and so do scales by
+ * pieces, K tails and shares. */
 static uint32_t
 most_held(const kiln_problem *p, const struct kn_config *g)
 {
     const struct kn_domain *d = &g->domain;
     bool whole = d->align_sa >= 16 && d->align_sb >= 16 && !d->ktail && g->split_k < 2;
 
-    if (d->align_a < (kn_type_bits[p->a] == 6 ? 16 : 4) ||
+    if (g->wm * g->wn < 8 || d->align_a < (kn_type_bits[p->a] == 6 ? 16 : 4) ||
         d->align_b < (kn_type_bits[p->b] == 6 ? 16 : 4))
         return 18;
     return whole ? 32 : 28;

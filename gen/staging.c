@@ -590,5 +590,5 @@ kn_clips_runs(const kiln_problem *p, const struct kn_config *g)
     int64_t shares = g->split_k > 1 ? g->split_k : 1;
 
     return kn_dequant(p) && g->stages < 2 && kn_type_bits[p->a] != 6 && kn_type_bits[p->b] != 6 &&
-           (!p->k || p->k > 2 * shares * g->bk);
+           (!p->k || p->k > (g->wm * g->wn == 8 ? 2 : 8) * shares * g->bk);
 }
