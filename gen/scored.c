@@ -371,6 +371,13 @@ loses_lines(const struct kn_config *from, const struct kn_config *g)
     return from->copies == KN_COPIES_LINES && g->copies != KN_COPIES_LINES && !g->cus;
 }
 
+/* Whether a walk, which waits for parts of lines again, is in the place of whole ones. */
+static bool
+walks_past_lines(const struct kn_config *from, const struct kn_config *g)
+{
+    return g->cus && from->copies == KN_COPIES_LINES && g->copies != KN_COPIES_LINES;
+}
+
 /* The same for the same tile, whose loops wait for the same lines: as if rows began
  * at lines, so that what is around the loops counts. */
 static double
@@ -393,7 +400,7 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
 {
     double even = b->us / kn_score_of(p, g, s), uneven = 1;
 
-    if (same_tile(g, b->from) && !g->split_after)
+    if (same_tile(g, b->from) && !g->split_after && !walks_past_lines(b->from, g))
         return loses_lines(b->from, g) ? 0 : of_lines(p, s, g, b);
     if (!differ(p))
         return even;
@@ -455,15 +462,20 @@ compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
     }
 }
 
-/* By lines where it can and the class has no rows for that, and as it is. */
+/* By lines where it can and the class has no rows for that, a walk's tile without it; and as
+ * it is. */
 static void
 compare_copies(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
                const struct kn_config *tries[2], struct best *b)
 {
     struct kn_config lines = *tries[1];
 
-    if (!lines.copies && !kn_scored_by_lines(p) && kn_prefer_lines(c, p, tries[0], &lines))
-        compare(c, p, s, lines, b);
+    if (!lines.copies && !kn_scored_by_lines(p) && kn_prefer_lines(c, p, tries[0], &lines)) {
+        const struct kn_score *row = s->walks ? kn_score_row(p, &lines) : s;
+
+        if (row)
+            compare(c, p, row, lines, b);
+    }
     compare(c, p, s, *tries[1], b);
 }
 

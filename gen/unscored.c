@@ -58,7 +58,8 @@ loads_ahead(const kiln_problem *p, const struct kn_score *s, const struct kn_con
                  3 * p->k < 2 * (int64_t)s->bk;
 
     return p->scale == KILN_SCALE_MX32 && kn_schedules[s->schedule].asm_only &&
-           (brief || (kn_class_is_odd(s->class) && p->k < 2 * (int64_t)s->bk));
+           (brief || (kn_class_is_odd(s->class) && p->k < 2 * (int64_t)s->bk &&
+                      !(s->walks && g->cus)));
 }
 
 /* Groups whose last tiles, of some rows, are much of what they have, but for weights that a larger
