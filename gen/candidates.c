@@ -55,8 +55,20 @@ kn_walks(const kiln_problem *p)
     return kn_targets[p->target].walks && !(p->group_flags & KILN_TAIL_ZERO) &&
            !kn_widens_scaled(p) &&
            (p->scale != KILN_SCALE_MX32 ||
-            (!p->scale_layout && p->layout == KILN_NT &&
-             !kn_family_of(p)->batch));
+            (!p->scale_layout && p->layout == KILN_NT));
+}
+
+/* A few long groups of K, of up to two tiles a compute unit, which a walk deals before it is
+ * known which group is long: without, tiles take turns. Not MX types (3,400 problems drawn). */
+bool
+kn_deals_unevenly(const kiln_problem *p, const struct kn_config *g)
+{
+    enum { GROUPS = 4, TILES = 2, TURNS = 24 };
+
+    return kn_family_of(p)->ragged == 'k' && p->groups > 1 && p->groups <= GROUPS &&
+           kn_targets[p->target].walks && p->scale != KILN_SCALE_MX32 &&
+           p->k >= TURNS * (int64_t)g->bk * p->groups &&
+           kn_tiles_of(p, g->bm, g->bn) <= TILES * (uint64_t)kn_cus(p);
 }
 
 /* Tiles of several groups, more than the compute units take at once: each loads
@@ -73,6 +85,7 @@ ahead_pays(const kiln_problem *p, const struct kn_config *g)
     walk.cus = kn_cus(p);
     return (kn_family_of(p)->ragged || dense) &&
            !g->cus && g->split_k < 2 && kn_walks(p) && !six_bits(p) &&
+           !kn_deals_unevenly(p, g) &&
            !kn_form_lacks(p, &walk) && kn_form_wanted(p, &walk) &&
            n > (dense ? cus + cus / 2 : cus);
 }

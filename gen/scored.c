@@ -142,6 +142,13 @@ lead_of_walk(const kiln_problem *p, const struct kn_config *g)
     return !converted && p->k >= 8 * (int64_t)g->bk ? 1.07 : 1;
 }
 
+/* MX types of several products, of which walks are measured as those of one. */
+static bool
+scaled_batch(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_MX32 && kn_family_of(p)->batch && kn_targets[p->target].walks;
+}
+
 /* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, of `4-wave` small ones and by less
  * those of other rows, and wider or taller ones than 256, of whose many rounds scores say up
  * to 6 % too little, the smallest and above all shares of them, and of `4-wave` where others
@@ -154,7 +161,8 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
     int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
-    double walk = g->cus > kn_cus(p) ? lead_of_walk(p, g) : 1;
+    double walk = g->cus > kn_cus(p) ? lead_of_walk(p, g)
+                : g->cus && scaled_batch(p) ? p->k < 2 * (int64_t)g->bk ? 1.06 : 1.09 : 1;
 
     if (walk > 1)
         return walk;
@@ -217,7 +225,9 @@ hides_stores(const kiln_problem *p, const struct kn_score *s, const struct kn_co
 static bool
 may_walk(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
-    return kn_walks(p) || (kn_walks_stored(p) && g->split_k < 2 &&
+    bool room = g->domain.ktail || !scaled_batch(p); /* scalar registers */
+
+    return (kn_walks(p) && room && !kn_deals_unevenly(p, g)) || (kn_walks_stored(p) && g->split_k < 2 &&
                            kn_tiles_of(p, g->bm, g->bn) > g->cus && hides_stores(p, s, g) &&
                            (s->residents < 2 || !kn_stores_singly(p, g)));
 }
@@ -462,8 +472,7 @@ compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
     }
 }
 
-/* By lines where it can and the class has no rows for that, a walk's tile without it; and as
- * it is. */
+/* By lines, if the class has no rows for that, of a walk its tile alone; and as it is. */
 static void
 compare_copies(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
                const struct kn_config *tries[2], struct best *b)
