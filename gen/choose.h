@@ -304,7 +304,13 @@ const struct kn_score *kn_score_apart(const kiln_problem *p, const struct kn_con
 
 /* The score by that row; 0: none. */
 double kn_score_known(const kiln_problem *p, const struct kn_config *g);
-/* unscored.c: two MX types that are multiplied product by product, of gfx942; and their rows of
+
+/* unscored.c: what scores of walks, and of narrow tiles, must be better by than others; MX
+ * types of several products. */
+double kn_walk_lead(const kiln_problem *p, const struct kn_config *g);
+double kn_narrow_lead(const kiln_problem *p, const struct kn_config *g);
+bool kn_scaled_batch(const kiln_problem *p);
+/* Two MX types that are multiplied product by product, of gfx942; and their rows of
  * one slot with room for several workgroups (tests/timing/scores.c). */
 bool kn_multiplies_blocks(const kiln_problem *p);
 bool kn_converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk);

@@ -390,11 +390,25 @@ widened_oddly(const kiln_problem *p, const struct kn_config *g, const struct kn_
     return g->bn < 128 || g->split_k < 2 ? 1 : 0.91;
 }
 
+/* Rows at 16 bytes by lines: the K tile whose lines reach into the next one's keeps its slot for
+ * it, which of three leaves one on its way (five tiles of fp8 and bf16: 1.06 to 1.27; of four
+ * slots 1). Of MX types scales_by_lines() says what it takes. */
+static double
+three_of_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+{
+    if (g->copies != KN_COPIES_LINES || g->stages != 3 || p->layout != KILN_NT ||
+        p->scale == KILN_SCALE_MX32 || kn_schedules[s->schedule].reads != KN_READS_STEP ||
+        !kn_direct(p, g))
+        return 1;
+    return g->bm * g->bn >= 128 * 256 ? 1.06 : 1.16;
+}
+
 double
 kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                const struct kn_score *s)
 {
     return few_slots(p, g, s) * straddling(p, g, s) * odd_scales(p, g, s) * plain_rows(p, s) *
            batched_at_dwords(p, g, s) * short_groups(p, g) * number_zeros(p, g) *
-           broken_lines(p, g, s) * by_lines(p, g, s) * widened_oddly(p, g, s);
+           broken_lines(p, g, s) * by_lines(p, g, s) * widened_oddly(p, g, s) *
+           three_of_lines(p, g, s);
 }

@@ -130,25 +130,6 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     return crowds(p, s, g) ? 1.03 : near ? 1.01 : 1.0125;
 }
 
-/* Walks of two workgroups of a compute unit that have not drifted apart; and, of types that are
- * multiplied as they lie, of a K that hides most of its stores without (250 problems drawn). */
-static double
-lead_of_walk(const kiln_problem *p, const struct kn_config *g)
-{
-    bool converted = kn_multiplies_blocks(p);
-
-    if (kn_tiles_of(p, g->bm, g->bn) <= 2 * (uint64_t)g->cus)
-        return converted ? 1.1 : 1.25;
-    return !converted && p->k >= 8 * (int64_t)g->bk ? 1.07 : 1;
-}
-
-/* MX types of several products, of which walks are measured as those of one. */
-static bool
-scaled_batch(const kiln_problem *p)
-{
-    return p->scale == KILN_SCALE_MX32 && kn_family_of(p)->batch && kn_targets[p->target].walks;
-}
-
 /* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, of `4-wave` small ones and by less
  * those of other rows, and wider or taller ones than 256, of whose many rounds scores say up
  * to 6 % too little, the smallest and above all shares of them, and of `4-wave` where others
@@ -161,11 +142,10 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
     int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
-    double walk = g->cus > kn_cus(p) ? lead_of_walk(p, g)
-                : g->cus && scaled_batch(p) ? p->k < 2 * (int64_t)g->bk ? 1.06 : 1.09 : 1;
+    double walk = kn_walk_lead(p, g), narrow = kn_narrow_lead(p, g);
 
-    if (walk > 1)
-        return walk;
+    if (walk > 1 || narrow > 1)
+        return walk > 1 ? walk : narrow;
     if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
         return 1.12; /* measured at dwords (tests/timing/scores.c) */
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && p->a == KILN_I8 &&
@@ -225,7 +205,7 @@ hides_stores(const kiln_problem *p, const struct kn_score *s, const struct kn_co
 static bool
 may_walk(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
-    bool room = g->domain.ktail || !scaled_batch(p); /* scalar registers */
+    bool room = g->domain.ktail || !kn_scaled_batch(p); /* scalar registers */
 
     return (kn_walks(p) && room && !kn_deals_unevenly(p, g)) || (kn_walks_stored(p) && g->split_k < 2 &&
                            kn_tiles_of(p, g->bm, g->bn) > g->cus && hides_stores(p, s, g) &&

@@ -1,6 +1,8 @@
 /* unscored.c - what the rows of scores.def say nothing of, or too little (docs/choosing.md). */
 #include "choose.h"
 
+#include <math.h>
+
 #include "forms.h"
 #include "instantiate.h"
 
@@ -161,4 +163,49 @@ kn_beats_unscored(const kiln_problem *p, const struct kn_score *s, const struct 
     if (kn_waits_for_scales(p, g))
         return !four;
     return four && !kn_schedules[g->schedule].asm_only && p->k >= many * s->bk;
+}
+
+/* MX types of several products, of which walks are measured as those of one. */
+bool
+kn_scaled_batch(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_MX32 && kn_family_of(p)->batch && kn_targets[p->target].walks;
+}
+
+/* What the score of a walk must be better by: of two workgroups of a compute unit that have not
+ * drifted apart; of them and types that are multiplied as they lie, a K that hides most of its
+ * stores without (250 problems drawn); of batches of MX types (3,600). */
+double
+kn_walk_lead(const kiln_problem *p, const struct kn_config *g)
+{
+    bool converted = kn_multiplies_blocks(p);
+
+    if (g->cus && kn_scaled_batch(p))
+        return p->k < 2 * (int64_t)g->bk ? 1.06 : 1.09;
+    if (g->cus <= kn_cus(p))
+        return 1;
+    if (kn_tiles_of(p, g->bm, g->bn) <= 2 * (uint64_t)g->cus)
+        return converted ? 1.1 : 1.25;
+    return !converted && p->k >= 8 * (int64_t)g->bk ? 1.07 : 1;
+}
+
+/* The same of tiles of 32 columns and many rows and of 64 rows and many columns (of transposed
+ * 128-blocks), whose products mostly have fewer: what they wait for is bandwidth. The former
+ * take longer than they say in shares, of 128-blocks, of MX groups of K, which begin anywhere,
+ * and of a long K on gfx942; the latter of less than a K tile. */
+double
+kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
+{
+    bool tall = g->bn == 32 && g->bm >= 128, old = kn_targets[p->target].dma < 16;
+    bool blocks = p->scale == KILN_SCALE_BLOCK128, wide = blocks && g->bm == 64 && g->bn >= 192;
+
+    if (kn_schedules[g->schedule].asm_only || (!tall && !wide))
+        return 1;
+    if (wide)
+        return p->k < g->bk ? HUGE_VAL : old ? 1.16 : 1.1;
+    if (blocks || g->split_k > 1 ||
+        (kn_family_of(p)->ragged == 'k' && p->scale == KILN_SCALE_MX32) ||
+        (old && (p->layout != KILN_NT || p->k > 2 * (int64_t)g->bk)))
+        return HUGE_VAL;
+    return p->k < 2 * (int64_t)g->bk ? 1.2 : old ? 1.12 : 1.08;
 }
