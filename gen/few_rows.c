@@ -33,7 +33,7 @@ static const struct forms {
   fours = { .spread = { 2, { 10, 10 }, 2 } }, mixed = { .spread = { 2, { 6, 3 }, 8 } },
   unlike = { .spread = { 2, { 6, 6 }, 4 } }, fnuz_mixed = { .spread = { 2, { 6, 6 }, 4 } },
   fnuz8 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, false,
+            { { 4, 4, 1 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 3584, 3584, 4096 }, true,
             { 1, { 10, 10 }, 1 } },
   fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false,
             { 0 } },
@@ -156,6 +156,7 @@ form_of(const kiln_problem *p, uint32_t rows)
     const struct forms *all = forms_of(p);
     uint32_t i = rows < 1 << FORM_ROWS ? log2_of(rows) : FORM_ROWS - 1;
     bool more = rows > 2, wide = p->n >= all->many[i];
+    int64_t pairs = more ? 1024 : all == &fnuz8 ? 1536 : NARROW; /* columns, in twos */
     struct form f = { 0 };
 
     if (rows <= all->spread.rows)
@@ -163,11 +164,11 @@ form_of(const kiln_problem *p, uint32_t rows)
     if (rows < 1 << FORM_ROWS)
         f = (wide ? all->wide : all->narrow)[i];
     if (f.wn > 1 && !shares_k(p, f.wn, more ? TURNS_OF_MORE : TURNS) &&
-        (!more || (all->deep && f.bn == 8 && kn_gemv_run(p) < 32)))
+        (!more || (all->deep && f.bn == 8 && kn_gemv_run(p) < 32 && all != &fnuz8)))
         f = (struct form){ wide ? 8 : 4, 4, 1 };
-    if (f.bn && all->deep && !wide && (more || p->n < NARROW) &&
+    if (f.bn && all->deep && !wide && (more || p->n < NARROW || all == &fnuz8) &&
         shares_k(p, more ? 2 : 4, TURNS))
-        f = (struct form){ p->n <= FEW_COLUMNS ? 1 : !more || p->n < 1024 ? 2 : 4, 1, 4 };
+        f = (struct form){ p->n <= FEW_COLUMNS ? 1 : p->n < pairs ? 2 : 4, 1, 4 };
     if (all->deep && wide && p->n < HARDLY_WIDE && !more && shares_k(p, 2, TURNS) &&
         kn_targets[p->target].scaled)
         f = (struct form){ 4, 2, 2 };
