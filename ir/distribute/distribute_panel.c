@@ -3,8 +3,8 @@
  * slab 16 rows of all strips.
  *
  * Each wave leaves its sums in the slab's area, block by block of 16x16 f32 and row by
- * row, and behind all strips the largest of its rows; then it counts itself in each
- * of its slabs. The last of a slab's strips to come makes the scales and the codes of
+ * row, and behind all strips the largest of its rows, four strips side by side; then it
+ * counts itself in each of its slabs. The last of a slab's strips to come makes the scales and the codes of
  * all columns. So nobody waits, and the bits are the same whoever is the last: the
  * largest of a row does not depend on the order. Strips begin with different slabs,
  * which gives the last work of a panel to several waves.
@@ -18,7 +18,7 @@
 enum {
     COLUMNS = 1 << 25,       /* the launch has fewer (gen/limits.c) */
     SLABS = 1 << 16,         /* and of these (gen/launch.def) */
-    AT_ONCE = 4,             /* loads of the largest, of four strips each */
+    AT_ONCE = 2,             /* loads of the largest, of 16 strips each */
     LOADS = 16,              /* of blocks at once: their latency is what codes take */
     TURNS = 8                /* in which a wave counts itself, at most */
 };
@@ -105,6 +105,7 @@ open_panel(struct dist *d, const struct kn_ins *i, const struct dist_tile *t)
     x.bytes = dist_ic(d, KN_OP_mul, x.scales
                       ? dist_int(d, i->attr[KN_A_cols] / (columns / wn)) : x.strips,
                       strip_bytes(&x) + PANEL_MOST + (i->attr[KN_A_own] ? PANEL_LEFT : 0));
+    x.bytes = dist_ic(d, KN_OP_add, x.bytes, PANEL_SPARE);
     x.bytes = bounded(d, x.bytes, DIST_NEVER);
     x.lane = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->t, 64),
                      dist_ic(d, KN_OP_mul, d->q, 16));
@@ -125,12 +126,27 @@ dist_panel_part(struct dist *d, const struct panel *x, kn_ref slab, kn_ref from,
     return resource(d, dist_address(d, d->area, slab, x->bytes, from), records);
 }
 
-kn_ref
-dist_panel_largest_at(struct dist *d, const struct panel *x, kn_ref strip)
+static kn_ref
+largest_at(struct dist *d, const struct panel *x)
 {
-    kn_ref at = dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x));
+    return dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x));
+}
 
-    return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, strip, PANEL_MOST));
+kn_ref
+dist_panel_words_at(struct dist *d, const struct panel *x)
+{
+    return dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x) + PANEL_MOST),
+                   PANEL_SPARE);
+}
+
+/* Over the largest of all strips of a slab. */
+static kn_ref
+largest_of(struct dist *d, const struct panel *x, kn_ref slab)
+{
+    kn_ref fours = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, x->strips, 3), 4);
+
+    return dist_panel_part(d, x, slab, largest_at(d, x),
+                           dist_ic(d, KN_OP_mul, fours, 4 * PANEL_MOST));
 }
 
 void
@@ -166,19 +182,33 @@ dist_panel_park(struct dist *d, const struct panel *x, const kn_ref *acc, uint32
     }
 }
 
+/* The byte of the strip's largest among those of all, and how many of its four strips it
+ * stands for: the last for those that there are not, too. */
+static kn_ref
+place_of(struct dist *d, const struct panel *x, kn_ref *same)
+{
+    kn_ref of = dist_ic(d, KN_OP_and, x->strip, 3), at;
+    kn_ref last = dist_op(d, KN_OP_eq, kn_sb1, x->strip, dist_ic(d, KN_OP_add, x->strips, -1));
+
+    *same = dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
+        last, dist_i2(d, KN_OP_sub, dist_int(d, 4), of), dist_int(d, 1) });
+    at = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, x->strip, 4), 4 * PANEL_MOST);
+    return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, of, 4));
+}
+
 void
 dist_panel_park_largest(struct dist *d, const struct panel *x, const kn_ref *acc,
                         uint32_t n)
 {
-    kn_ref slab = dist_panel_slab(d, x, dist_int(d, n)), most = kn_flt(d->out, 0), r, at;
+    kn_ref slab = dist_panel_slab(d, x, dist_int(d, n)), most = kn_flt(d->out, 0), at, same;
 
     for (uint32_t y = 0; y < x->blocks; y++)
         most = dist_op(d, KN_OP_amax, kn_vf32, acc[y], most);
     most = dist_op(d, KN_OP_qmax, kn_vf32, most, 0);
-    r = dist_panel_part(d, x, slab, dist_panel_largest_at(d, x, x->strip),
-                        dist_int(d, PANEL_MOST));
-    at = dist_only_if(d, x->s.quad0, dist_ic(d, KN_OP_mul, d->t, 4));
-    dist_panel_store(d, r, at, 0, most);
+    at = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->t, 16), dist_ic(d, KN_OP_mul, d->q, 4));
+    at = dist_i2(d, KN_OP_add, at, place_of(d, x, &same));
+    at = dist_only_if(d, dist_op(d, KN_OP_slt, kn_vb1, d->q, same), at);
+    dist_panel_store(d, largest_of(d, x, slab), at, 0, most);
 }
 
 kn_ref
@@ -217,25 +247,39 @@ dist_end_count(struct dist *d, kn_ref i, int64_t step, kn_ref end)
     dist_add(d, KN_OP_end, 0);
 }
 
-/* The largest of the lane's row of a slab, each lane of a row of some strips: four
- * strips a load, 0 where there is none. */
+void
+dist_panel_load_largest(struct dist *d, const struct panel *x, kn_ref slab, kn_ref c,
+                        struct panel_largest *l)
+{
+    kn_ref r = largest_of(d, x, slab), at = dist_ic(d, KN_OP_mul, c, PANEL_MOST);
+
+    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->q, 4 * PANEL_MOST));
+    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->t, 16));
+    for (uint32_t k = 0; k < l->loads; k++)
+        l->v[k] = dist_panel_load(d, r, dist_ic(d, KN_OP_add, at, k / 4 * 64 * PANEL_MOST),
+                                  (int32_t)(k % 4 * 16 * PANEL_MOST), dist_vec(KN_T_f32, 4));
+}
+
+void
+dist_panel_take_largest(struct dist *d, const struct panel_largest *l, kn_ref most)
+{
+    for (uint32_t k = 0; k < l->loads; k++)
+        for (uint32_t e = 0; e < 4; e++)
+            dist_apply(d, KN_OP_fmax, most, dist_float(d, l->v[k], e), 0);
+}
+
+/* The largest of the lane's row of a slab, each lane of a row of some strips. */
 static kn_ref
 largest_of_slab(struct dist *d, const struct panel *x, kn_ref slab)
 {
-    kn_ref most = dist_temp(d, kn_vf32), c, at, v[AT_ONCE], records;
-    kn_ref r;
+    kn_ref most = dist_temp(d, kn_vf32), c;
+    struct panel_largest l = { .loads = AT_ONCE };
 
-    records = dist_ic(d, KN_OP_mul, x->strips, PANEL_MOST);
-    r = dist_panel_part(d, x, slab, dist_panel_largest_at(d, x, dist_int(d, 0)), records);
     dist_move(d, most, kn_flt(d->out, 0));
     c = dist_begin_count(d, "_strip", COLUMNS / 16);
-    at = dist_ic(d, KN_OP_mul, dist_i2(d, KN_OP_add, d->q, c), PANEL_MOST);
-    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->t, 4));
-    for (int k = 0; k < AT_ONCE; k++)
-        v[k] = dist_panel_load(d, r, at, 4 * k * PANEL_MOST, kn_vf32);
-    for (int k = 0; k < AT_ONCE; k++)
-        dist_apply(d, KN_OP_fmax, most, v[k], 0);
-    dist_end_count(d, c, 4 * AT_ONCE, x->strips);
+    dist_panel_load_largest(d, x, slab, c, &l);
+    dist_panel_take_largest(d, &l, most);
+    dist_end_count(d, c, 16 * AT_ONCE, x->strips);
     return most;
 }
 

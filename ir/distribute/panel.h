@@ -1,9 +1,10 @@
 /* panel.h - rows with one scale each that are wider than a tile: what waves leave in
  * the workspace, between distribute_panel.c and distribute_panel_meet.c.
  *
- * The area of a slab has the blocks of strip 0, of strip 1 ..., then 16 f32 of the
- * largest of each strip's rows, then, if waves meet, a word for each strip, not 0 when
- * its blocks are there; that of a wave is in its first slab. A row has one scale, or one
+ * The area of a slab has the blocks of strip 0, of strip 1 ..., then the f32 of the
+ * largest of strips' rows, for each four strips 16 times four of a row, then, if waves
+ * meet, a word for each strip, not 0 when its blocks are there; that of a wave is in its
+ * first slab. A row has one scale, or one
  * for each 128 columns, and an area of a slab for each. */
 #ifndef KN_PANEL_H
 #define KN_PANEL_H
@@ -13,6 +14,7 @@
 enum {
     PANEL_BLOCK = 1024,      /* bytes of 16x16 sums */
     PANEL_MOST = 64,         /* of the largest of 16 rows */
+    PANEL_SPARE = 192,       /* of those of three strips that complete four */
     PANEL_LEFT = 64          /* of a strip's word, in a cache line of its own */
 };
 
@@ -33,8 +35,8 @@ kn_ref dist_panel_slab(struct dist *d, const struct panel *x, kn_ref n);
 /* Over `records` bytes, from byte `from` of a slab on. */
 kn_ref dist_panel_part(struct dist *d, const struct panel *x, kn_ref slab, kn_ref from,
                        kn_ref records);
-/* Where the largest of a strip's rows are in a slab; of strip `strips`, the words. */
-kn_ref dist_panel_largest_at(struct dist *d, const struct panel *x, kn_ref strip);
+/* Where the words are in a slab. */
+kn_ref dist_panel_words_at(struct dist *d, const struct panel *x);
 void dist_panel_store(struct dist *d, kn_ref r, kn_ref at, int32_t offset, kn_ref v);
 kn_ref dist_panel_load(struct dist *d, kn_ref r, kn_ref at, int32_t offset,
                        struct kn_type t);
@@ -42,6 +44,16 @@ kn_ref dist_panel_load(struct dist *d, kn_ref r, kn_ref at, int32_t offset,
 void dist_panel_park(struct dist *d, const struct panel *x, const kn_ref *acc, uint32_t n);
 void dist_panel_park_largest(struct dist *d, const struct panel *x, const kn_ref *acc,
                              uint32_t n);
+/* So many loads of the largest of the lane's row of a slab, of 16 strips each, strips from c
+ * on, 0 where there is none; and the largest of these and `most`. */
+enum { PANEL_LOADS = 16 };
+struct panel_largest {
+    kn_ref v[PANEL_LOADS];
+    uint32_t loads;
+};
+void dist_panel_load_largest(struct dist *d, const struct panel *x, kn_ref slab, kn_ref c,
+                             struct panel_largest *l);
+void dist_panel_take_largest(struct dist *d, const struct panel_largest *l, kn_ref most);
 /* Counter of a wave's slabs from byte 0 on. */
 kn_ref dist_panel_counters(struct dist *d, const struct panel *x);
 /* Codes of so many of the wave's slabs, from number n on, of what is parked: of one strip,
