@@ -66,6 +66,18 @@ kn_shareable(const struct kn_config *g)
            g->bm % (g->wm * 16) == 0 && g->bn % (g->wn * 16) == 0;
 }
 
+/* Columns of an output of which a wave had better have a multiple: in a tile of several
+ * scales' columns all of one, whose codes are whole lines of memory. */
+static uint32_t
+wave_columns(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t whole = kn_output_block(p) << kn_gated(p);
+    bool several = p->out_scale == KILN_OUT_BLOCK128 && !kn_family_of(p)->routed &&
+                   g->bn % whole == 0 && g->bn > whole;
+
+    return several ? whole : kn_output_columns(p, g);
+}
+
 void
 kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
 {
@@ -74,9 +86,8 @@ kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
         g->wn = g->bn / 64;
         g->wm = g->bm >= 128 ? 2 : 1;
     }
-    if (kn_writes_scales(p) && g->wm && g->bn &&
-        g->bn % (g->wn * kn_output_columns(p, g))) {
-        uint32_t waves = g->wm * g->wn, wn = g->bn / kn_output_columns(p, g);
+    if (kn_writes_scales(p) && g->wm && g->bn && g->bn % (g->wn * wave_columns(p, g))) {
+        uint32_t waves = g->wm * g->wn, wn = g->bn / wave_columns(p, g);
 
         g->wn = wn ? wn : g->wn;
         g->wm = waves / g->wn;

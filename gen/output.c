@@ -1,12 +1,12 @@
 /* output.c - outputs of 8 bits or of MX types, and their scales. */
+#include "choose.h"
 #include "instantiate.h"
 #include "panels.h"
 
 #include <string.h>
 
 enum {
-    WIDEST = 256,            /* tile, in columns */
-    FEW_ROWS = 64
+    WIDEST = 256             /* tile, in columns */
 };
 
 uint32_t
@@ -44,13 +44,16 @@ kn_second_pair(const kiln_problem *p)
     return p->out2 && kn_gated(p) && kn_formula_aux(p->expression);
 }
 
-/* Whether narrow tiles that share scales of 128 columns pay: of few rows, whose tiles are
- * narrow to be many (docs/epilogues.md). */
+/* Whether narrow tiles may share scales of 128 columns, which pays where tiles are narrow to
+ * be many (docs/epilogues.md). */
 static bool
 shares_blocks(const kiln_problem *p)
 {
-    return !kn_family_of(p)->ragged && !kn_family_of(p)->routed && p->m > 0 &&
-           p->m <= FEW_ROWS && p->n >= 256 && p->k >= 512;
+    int64_t many = kn_products(p);
+    int64_t rows = kn_family_of(p)->ragged == 'm' ? p->m + many * 255 : many * (p->m + 255);
+
+    return !kn_family_of(p)->routed && p->m > 0 && p->n > 0 &&
+           rows / 16 * ((p->n + 127) / 128) <= KN_COUNTERS / 4;
 }
 
 bool
@@ -61,8 +64,8 @@ kn_panels(const kiln_problem *p, const struct kn_config *g)
     if (kn_family_of(p)->unary)
         return false;
     if (p->out_scale == KILN_OUT_BLOCK128)
-        return (g->domain.panels || shares_blocks(p)) && columns && columns < 128 &&
-               128 % columns == 0;
+        return (g->domain.panels || shares_blocks(p)) && g->join != KN_JOIN_LAST && columns &&
+               columns < 128 && 128 % columns == 0;
     return p->out_scale == KILN_OUT_ROW &&
            (g->domain.panels || kn_b_columns(p) > WIDEST || (columns && p->n > columns));
 }
@@ -76,13 +79,34 @@ kn_panel_strips(const kiln_problem *p, const struct kn_config *g)
     return (uint32_t)(tiles < most ? tiles : most) * (g->wn ? g->wn : 1);
 }
 
+/* Waves along N that have some of a scale's columns each tell each other what they have in
+ * LDS, all at once: not shares of K, of which each wave is the last for itself. */
+static bool
+may_share_rows(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t columns = kn_tile_columns(p, g), wave = g->wn ? columns / g->wn : 0;
+
+    if (kn_family_of(p)->routed || kn_panels(p, g) || g->split_k > 1 || g->wn < 2 || !wave)
+        return false;
+    return p->out_scale == KILN_OUT_ROW ||
+           (p->out_scale == KILN_OUT_BLOCK128 && columns % 128 == 0 && wave < 128 &&
+            128 % wave == 0);
+}
+
+bool
+kn_shares_rows(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_family_of(p)->routed ? p->out_scale == KILN_OUT_BLOCK128 && g->wn > 1
+                                   : may_share_rows(p, g);
+}
+
 /* Of moe's gemm1 the waves along N have a share each of gate's and up's in 128. */
 uint32_t
 kn_output_columns(const kiln_problem *p, const struct kn_config *g)
 {
     if (kn_family_of(p)->routed && p->out_scale == KILN_OUT_BLOCK128)
         return 2 * kn_output_block(p) / (g->wn ? g->wn : 1);
-    if (kn_panels(p, g))
+    if (kn_panels(p, g) || may_share_rows(p, g))
         return 16u << kn_gated(p);
     return p->out_scale == KILN_OUT_ROW ? g->bn
          : kn_writes_scales(p) ? kn_output_block(p) << kn_gated(p) : 16;

@@ -16,6 +16,8 @@ bool kn_second_pair(const kiln_problem *p);
 /* Columns that a wave of the configuration has a multiple of. */
 uint32_t kn_output_columns(const kiln_problem *p, const struct kn_config *g);
 
+/* Whether waves have some of its columns each, whose largest pass LDS. */
+bool kn_shares_rows(const kiln_problem *p, const struct kn_config *g);
 /* Whether the kernel's rows may be of several tiles. */
 bool kn_panels(const kiln_problem *p, const struct kn_config *g);
 /* Waves that share a scale. */

@@ -296,7 +296,7 @@ panels(const struct launch *l, const struct kn_config *g, double cycles)
 
     if (l->strips <= 0)
         return 0;
-    return l->meet ? cycles * l->wait + rounds * (8500 + 22 * l->strips)
+    return l->meet ? cycles * l->wait + rounds * (4700 + g->bm * g->wn * l->strips / 5.5)
                    : rounds * (4000 + area) + l->tn * g->bn / 256 * 3000;
 }
 

@@ -7,6 +7,7 @@
 
 #include "forms.h"
 #include "instantiate.h"
+#include "panels.h"
 
 enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256 };
 enum { LONG = 128 };         /* K tiles */
@@ -390,8 +391,13 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
      const struct best *b)
 {
     double even = b->us / kn_score_of(p, g, s), uneven = 1;
+    struct kn_config from = *b->from;
 
-    if (same_tile(g, b->from) && !g->split_after && !walks_past_lines(b->from, g))
+    if (g->split_k > 1 && kn_shares_rows(p, &from)) { /* shares have other waves */
+        from.wm = g->wm;
+        from.wn = g->wn;
+    }
+    if (same_tile(g, &from) && !g->split_after && !walks_past_lines(&from, g))
         return loses_lines(b->from, g) ? 0 : of_lines(p, s, g, b);
     if (!differ(p))
         return even;
@@ -426,6 +432,10 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
 
         if (open)
             one.split_k = shares[i];
+        if (open && shares[i] == 2)
+            kn_quantising_waves(p, &one); /* those of shares have whole scales */
+        if (one.wm * one.wn != s->wm * s->wn)
+            break;
         if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
             break;
         lead = lead_for(p, s, b->from, &one);

@@ -83,6 +83,7 @@ struct dist {
     struct dist_lag *lag;    /* by LDS tile */
     kn_ref first;            /* first token of the window, 0: there is none */
     kn_ref area, counters, panel, panel_k; /* acc.panel */
+    kn_ref beside;           /* rows.share: LDS slot, or 0 */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;
 };
@@ -492,7 +493,8 @@ void dist_move_scaled(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref x[
 struct dist_scaled {
     const struct kn_ins *i;
     struct dist_epilogue e;
-    uint32_t per;            /* accumulators of a scale along a row */
+    uint32_t per;            /* a wave's accumulators of a scale along a row */
+    uint32_t waves;          /* that share one */
     uint32_t size;           /* bytes of a scale */
     uint8_t elem, vec;
     kn_ref codes, scales;    /* resources of the tile's part */
@@ -502,6 +504,11 @@ struct dist_scaled {
     struct dist_dice dice;
     kn_ref ncols, quad0;     /* columns that exist; is the lane one of q = 0 */
 };
+/* Each wave's largest of its rows, of n fragments of them, to its row of the LDS slot,
+ * which has one a wave along N; then those of all of so many waves side by side. The four
+ * lanes of a row have the same. */
+void dist_meet_rows(struct dist *d, kn_ref slot, const kn_ref *most, uint32_t n,
+                     uint32_t waves);
 /* Of an operation with the operands of store.quant; whole: its rows from the output's
  * first column on. */
 struct dist_scaled dist_scaled(struct dist *d, const struct kn_ins *i,
@@ -521,12 +528,16 @@ struct dist_made_scale {
  * that no product of it is beyond the limit. */
 struct dist_made_scale dist_plain_scale(struct dist *d, const struct dist_scaled *s,
                                         kn_ref most);
-/* Four codes in the low bits of a dword, of column block y. */
-kn_ref dist_scaled_codes(struct dist *d, struct dist_scaled *s, uint32_t y, kn_ref acc,
-                         kn_ref by);
-/* The codes of an accumulator, all at once or byte by byte. */
-void dist_put_codes(struct dist *d, const struct dist_scaled *s, kn_ref v, kn_ref row,
-                    kn_ref col);
+/* Codes of so many accumulators of a row, the first the wave's number y, times `by`: at[0]
+ * bytes of their row, of columns at[1], at[1] + 16, ... on; where rows begin at any byte four
+ * at once all the same, and singly what the output's end cuts. */
+struct dist_sums {
+    const kn_ref *acc;
+    uint32_t y, many;
+    kn_ref by;
+};
+void dist_put_codes(struct dist *d, struct dist_scaled *s, const struct dist_sums *x,
+                    const kn_ref at[2]);
 /* off if in, else beyond every record. */
 kn_ref dist_only_if(struct dist *d, kn_ref in, kn_ref off);
 

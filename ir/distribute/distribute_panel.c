@@ -301,12 +301,7 @@ codes_of_blocks(struct dist *d, struct panel *x, kn_ref r, const kn_ref at[3],
     col = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul, d->q, 4));
     col = dist_i2(d, KN_OP_add, col, x->column);
     dist_dice_column(d, &x->s.dice, col);
-    for (uint32_t y = 0; y < many; y++) {
-        kn_ref at_y = dist_ic(d, KN_OP_add, col, y * 16);
-
-        v[y] = dist_scaled_codes(d, &x->s, y, v[y], by);
-        dist_put_codes(d, &x->s, v[y], row, at_y);
-    }
+    dist_put_codes(d, &x->s, &(struct dist_sums){ v, 0, many, by }, (kn_ref[]){ row, col });
 }
 
 /* The id of the lane's row of the wave's slab number n, 0: ids name none. */

@@ -235,9 +235,8 @@ own_codes(struct dist *d, struct panel *x, struct dist_scaled *own,
 
         write_scale(d, x, n, made.written, last);
         dist_scaled_row(d, own, dist_int(d, n * 16), own->ids ? own->ids[n] : 0, at);
-        for (uint32_t y = 0; y < x->blocks; y++)
-            dist_put_codes(d, own, dist_scaled_codes(d, own, y, acc[y], made.by), at[0],
-                           dist_ic(d, KN_OP_add, own->e.col0, y * 16));
+        dist_put_codes(d, own, &(struct dist_sums){ acc, 0, x->blocks, made.by },
+                       (kn_ref[]){ at[0], own->e.col0 });
         dist_add(d, KN_OP_sched, 0);
     }
 }

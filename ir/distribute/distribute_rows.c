@@ -23,16 +23,16 @@ row_tile(struct dist *d, const struct kn_ins *i, struct kn_type t)
 
 /* The lane's first row in the tile. */
 static kn_ref
-first_row(struct dist *d, const struct dist_tile *r)
+first_row(struct dist *d, uint32_t n)
 {
     return dist_i2(d, KN_OP_add,
-                   dist_ic(d, KN_OP_mul, d->wave_m, r->nreg * 16), d->t);
+                   dist_ic(d, KN_OP_mul, d->wave_m, n * 16), d->t);
 }
 
 static void
 load_rows(struct dist *d, const struct dist_tile *r, kn_ref from, uint8_t elem)
 {
-    kn_ref row = first_row(d, r);
+    kn_ref row = first_row(d, r->nreg);
 
     for (uint32_t x = 0; x < r->nreg; x++) {
         kn_ref at = dist_ic(d, KN_OP_add, row, x * 16);
@@ -98,47 +98,53 @@ expand_rownamed(struct dist *d, const struct kn_ins *i)
 /* ---- scales that are made of the rows ---- */
 
 static kn_ref
-lds_row(struct dist *d, const struct dist_tile *r, const struct kn_lds *l,
-        kn_ref wave)
+lds_row(struct dist *d, uint32_t n, const struct kn_lds *l, kn_ref wave)
 {
     kn_ref at = dist_ic(d, KN_OP_mul, wave, kn_geometry(d->in, l).pitch);
 
-    return dist_i2(d, KN_OP_add, at,
-                   dist_ic(d, KN_OP_mul, first_row(d, r), 4));
+    return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, first_row(d, n), 4));
 }
 
-/* Each wave's largest to its row of the LDS tile, which has one a wave along N;
- * then those of all. The four lanes of a row write the same. */
-static void
-share_rows(struct dist *d, const struct dist_tile *r, kn_ref slot)
+void
+dist_meet_rows(struct dist *d, kn_ref slot, const kn_ref *most, uint32_t n, uint32_t waves)
 {
     const struct kn_lds *l = &d->in->lds[KN_REF_LDS(slot)];
-    kn_ref at = lds_row(d, r, l, d->wave_n);
+    kn_ref at = lds_row(d, n, l, d->wave_n), first = dist_int(d, 0);
 
-    for (uint32_t x = 0; x < r->nreg; x++) {
-        struct kn_ins *n = dist_add(d, KN_OP_lds_st, 0);
+    for (uint32_t x = 0; x < n; x++) {
+        struct kn_ins *s = dist_add(d, KN_OP_lds_st, 0);
 
-        n->arg[0] = slot;
-        n->arg[1] = at;
-        n->arg[2] = r->reg[x];
-        n->attr[KN_A_offset] = (int32_t)(x * 64);
-        n->attr[KN_A_elem] = KN_T_f32;
+        s->arg[0] = slot;
+        s->arg[1] = at;
+        s->arg[2] = most[x];
+        s->attr[KN_A_offset] = (int32_t)(x * 64);
+        s->attr[KN_A_elem] = KN_T_f32;
     }
     dist_add(d, KN_OP_fence, 0)->attr[KN_A_lgkm] = 0;
     dist_add(d, KN_OP_barrier, 0);
-    at = lds_row(d, r, l, dist_int(d, 0));
-    for (uint32_t x = 0; x < r->nreg; x++)
-        for (uint32_t w = 0; w < d->in->shape.wn; w++) {
+    if (waves < d->in->shape.wn)
+        first = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, d->wave_n, waves), waves);
+    at = lds_row(d, n, l, first);
+    for (uint32_t x = 0; x < n; x++)
+        for (uint32_t w = 0; w < waves; w++) {
             kn_ref v = dist_temp(d, kn_vf32);
-            struct kn_ins *n = dist_add(d, KN_OP_lds_ld, v);
+            struct kn_ins *s = dist_add(d, KN_OP_lds_ld, v);
 
-            n->arg[0] = slot;
-            n->arg[1] = at;
-            n->attr[KN_A_offset] =
+            s->arg[0] = slot;
+            s->arg[1] = at;
+            s->attr[KN_A_offset] =
                 (int32_t)(x * 64 + w * kn_geometry(d->in, l).pitch);
-            n->attr[KN_A_elem] = KN_T_f32;
-            dist_apply(d, KN_OP_fmax, r->reg[x], v, 0);
+            s->attr[KN_A_elem] = KN_T_f32;
+            dist_apply(d, KN_OP_fmax, most[x], v, 0);
         }
+}
+
+/* rows.share: for the store that comes next. */
+kiln_status
+expand_rowshare(struct dist *d, const struct kn_ins *i)
+{
+    d->beside = i->arg[0];
+    return KILN_OK;
 }
 
 /* rows.max: a NaN counts for nothing. */
@@ -159,7 +165,7 @@ expand_rowmax(struct dist *d, const struct kn_ins *i)
         dist_move(d, r->reg[x], dist_op(d, KN_OP_qmax, kn_vf32, most, 0));
     }
     if (i->arg[1])
-        share_rows(d, r, i->arg[1]);
+        dist_meet_rows(d, i->arg[1], r->reg, r->nreg, d->in->shape.wn);
     return KILN_OK;
 }
 

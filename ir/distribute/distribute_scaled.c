@@ -1,7 +1,7 @@
 /* distribute_scaled.c - store.quant: accumulators to codes under scales that are
- * made and written here, a scale for some columns of a row. All of a scale's
- * columns are one wave's: of a row they are in the four lanes l, l ^ 16, l ^ 32
- * and l ^ 48 (distribute_epilogue.c). */
+ * made and written here, a scale for some columns of a row. Of a wave's they are
+ * in the four lanes l, l ^ 16, l ^ 32 and l ^ 48 (distribute_epilogue.c); waves along N
+ * that share a scale pass LDS with them (rows.share), and the first writes it. */
 #include "distribute.h"
 
 static bool
@@ -146,19 +146,25 @@ dist_clear_beyond(struct dist *d, const struct dist_scaled *s,
     dist_add(d, KN_OP_end, 0);
 }
 
-struct dist_made_scale
-dist_plain_scale(struct dist *d, const struct dist_scaled *s, kn_ref most)
+/* Of the largest that all four lanes know. */
+static struct dist_made_scale
+scale_of(struct dist *d, const struct dist_scaled *s, kn_ref most)
 {
     double limit = dist_limit(d, s->elem);
     struct dist_made_scale x;
 
-    most = dist_op(d, KN_OP_qmax, kn_vf32, most, 0);
     most = dist_op(d, KN_OP_fmax, kn_vf32, most, kn_flt(d->out, 1e-10));
     x.written = dist_op(d, KN_OP_fmul, kn_vf32, most, kn_flt(d->out, 1 / limit));
     x.by = dist_op(d, KN_OP_rcp, kn_vf32, x.written, 0);
     x.by = dist_op(d, KN_OP_fmul, kn_vf32, x.by,
                    kn_flt(d->out, 1 - 0x1p-21));
     return x;
+}
+
+struct dist_made_scale
+dist_plain_scale(struct dist *d, const struct dist_scaled *s, kn_ref most)
+{
+    return scale_of(d, s, dist_op(d, KN_OP_qmax, kn_vf32, most, 0));
 }
 
 /* Each lane's E8M0 byte of its own largest, as the exponent of a float: the
@@ -180,8 +186,9 @@ mx_scale(struct dist *d, const struct dist_scaled *s, kn_ref most)
     return x;
 }
 
-kn_ref
-dist_scaled_codes(struct dist *d, struct dist_scaled *s, uint32_t y, kn_ref acc,
+/* Four codes in the low bits of a dword, of column block y. */
+static kn_ref
+scaled_codes(struct dist *d, struct dist_scaled *s, uint32_t y, kn_ref acc,
                   kn_ref by)
 {
     struct kn_type four = dist_acc_type(d, acc);
@@ -207,48 +214,134 @@ dist_only_if(struct dist *d, kn_ref in, kn_ref off)
                     (kn_ref[3]){ in, off, dist_int(d, DIST_NEVER) });
 }
 
-void
-dist_put_codes(struct dist *d, const struct dist_scaled *s, kn_ref v, kn_ref row,
-               kn_ref col)
+/* Of the four codes in v, of columns from col on, those from n on if `there`. */
+static void
+put_some(struct dist *d, const struct dist_scaled *s, kn_ref v, kn_ref at, uint32_t n)
 {
     bool fp4 = s->elem == KN_T_fp4;
-    uint32_t step = s->vec == 4 ? 4 : fp4 ? 2 : 1;
-    uint32_t bits = fp4 ? 4 : 8;
 
-    for (uint32_t n = 0; n < 4; n += step) {
+    dist_stg(d, s->codes, at, n % 4 ? dist_ic(d, KN_OP_shr, v, (fp4 ? 4 : 8) * n) : v,
+             n < 4 ? KN_T_i8 : fp4 ? KN_T_i16 : KN_T_i32);
+}
+
+static kn_ref
+code_at(struct dist *d, const struct dist_scaled *s, kn_ref row, kn_ref col)
+{
+    return dist_i2(d, KN_OP_add, row, s->elem == KN_T_fp4 ? dist_ic(d, KN_OP_shr, col, 1) : col);
+}
+
+/* Those of four that are there where the last is not. */
+static void
+put_rest(struct dist *d, const struct dist_scaled *s, kn_ref v, kn_ref row, kn_ref col)
+{
+    kn_ref part = dist_op(d, KN_OP_sge, kn_vb1, dist_ic(d, KN_OP_add, col, 3), s->ncols);
+
+    for (uint32_t n = 0; n < 3; n += s->elem == KN_T_fp4 ? 2 : 1) {
         kn_ref c = dist_ic(d, KN_OP_add, col, n);
-        kn_ref at = fp4 ? dist_ic(d, KN_OP_shr, c, 1) : c;
         kn_ref in = dist_op(d, KN_OP_slt, kn_vb1, c, s->ncols);
 
-        dist_stg(d, s->codes, dist_only_if(d, in, dist_i2(d, KN_OP_add, row, at)),
-                 n ? dist_ic(d, KN_OP_shr, v, bits * n) : v,
-                 s->vec == 1 ? KN_T_i8 : fp4 ? KN_T_i16 : KN_T_i32);
+        in = dist_op(d, KN_OP_band, kn_vb1, part, in);
+        put_some(d, s, v, dist_only_if(d, in, code_at(d, s, row, c)), n);
     }
 }
 
-/* The columns of one scale: accumulators from number y of a row on. */
-static void
-put_block(struct dist *d, struct dist_scaled *s, const kn_ref *acc,
-          const kn_ref at[2], uint32_t y)
+void
+dist_put_codes(struct dist *d, struct dist_scaled *s, const struct dist_sums *x,
+               const kn_ref at[2])
 {
-    kn_ref most = kn_flt(d->out, 0), first, off;
-    struct dist_made_scale x;
+    kn_ref odd, edge = s->vec > 1 ? s->ncols : dist_ic(d, KN_OP_add, s->ncols, -3);
+    kn_ref *v = KN_NEW(d->c, kn_ref, x->many);
+
+    for (uint32_t y = 0; y < x->many; y++) {
+        kn_ref col = dist_ic(d, KN_OP_add, at[1], y * 16), in;
+
+        v[y] = scaled_codes(d, s, x->y + y, x->acc[y], x->by);
+        in = dist_op(d, KN_OP_slt, kn_vb1, col, edge);
+        put_some(d, s, v[y], dist_only_if(d, in, code_at(d, s, at[0], col)), 4);
+    }
+    if (s->vec > 1)
+        return;
+    odd = dist_op(d, KN_OP_ne, kn_sb1, dist_ic(d, KN_OP_and, s->ncols, 3), dist_int(d, 0));
+    dist_add(d, KN_OP_if, 0)->arg[0] = odd;
+    for (uint32_t y = 0; y < x->many; y++)
+        put_rest(d, s, v[y], at[0], dist_ic(d, KN_OP_add, at[1], y * 16));
+    dist_add(d, KN_OP_end, 0);
+}
+
+/* What is written of the columns of one scale: from the wave's column `first` on. */
+static void
+put_scale(struct dist *d, struct dist_scaled *s, kn_ref first, kn_ref at, kn_ref scale)
+{
+    int32_t cols = s->i->attr[KN_A_cols];
+    kn_ref n = cols ? dist_ic(d, KN_OP_udiv, first, cols) : dist_int(d, 0), in;
+
+    in = dist_op(d, KN_OP_band, kn_vb1, s->quad0, dist_op(d, KN_OP_slt, kn_vb1, first, s->ncols));
+    if (s->waves > 1)
+        in = dist_op(d, KN_OP_band, kn_vb1, in, dist_op(
+            d, KN_OP_eq, kn_vb1, first, dist_ic(d, KN_OP_mul, n, cols)));
+    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, n, s->size));
+    dist_stg(d, s->scales, dist_only_if(d, in, at), scale, s->size == 1 ? KN_T_i8 : KN_T_f32);
+}
+
+static kn_ref
+largest_of(struct dist *d, const struct dist_scaled *s, const kn_ref *acc)
+{
+    kn_ref most = kn_flt(d->out, 0);
 
     for (uint32_t k = 0; k < s->per; k++) {
-        most = dist_op(d, KN_OP_amax, kn_vf32, acc[y + k], most);
+        most = dist_op(d, KN_OP_amax, kn_vf32, acc[k], most);
         d->out->ins[d->out->nins - 1].attr[KN_A_mode] = is_mx(s);
     }
-    x = is_mx(s) ? mx_scale(d, s, most) : dist_plain_scale(d, s, most);
-    for (uint32_t k = 0; k < s->per; k++)
-        dist_put_codes(d, s, dist_scaled_codes(d, s, y + k, acc[y + k], x.by), at[0],
-                       dist_ic(d, KN_OP_add, s->e.col0, (y + k) * 16));
-    first = dist_ic(d, KN_OP_add, s->e.col0, y * 16);
-    off = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul,
-                  dist_ic(d, KN_OP_udiv, first, s->per * 16), s->size));
-    first = dist_op(d, KN_OP_band, kn_vb1, s->quad0,
-                    dist_op(d, KN_OP_slt, kn_vb1, first, s->ncols));
-    dist_stg(d, s->scales, dist_only_if(d, first, off), x.written,
-             s->size == 1 ? KN_T_i8 : KN_T_f32);
+    return most;
+}
+
+/* The columns of one scale: accumulators from number y of a row on, with the largest
+ * of the row, if waves share that. */
+static void
+put_block(struct dist *d, struct dist_scaled *s, const kn_ref *acc,
+          const kn_ref at[3], uint32_t y)
+{
+    kn_ref most = at[2] ? at[2] : largest_of(d, s, acc + y);
+    struct dist_made_scale x = at[2] ? scale_of(d, s, most) : is_mx(s) ? mx_scale(d, s, most)
+                                     : dist_plain_scale(d, s, most);
+
+    dist_put_codes(d, s, &(struct dist_sums){ acc + y, y, s->per, x.by },
+                   (kn_ref[]){ at[0], dist_ic(d, KN_OP_add, s->e.col0, y * 16) });
+    put_scale(d, s, dist_ic(d, KN_OP_add, s->e.col0, y * 16), at[1], x.written);
+}
+
+/* Waves that share a scale, and then each has some of its columns. */
+static kiln_status
+share_scales(struct dist *d, const struct kn_ins *i, struct dist_scaled *s)
+{
+    uint32_t n = s->e.b.count, wn = d->in->shape.wn;
+
+    s->waves = !i->attr[KN_A_cols] ? wn : s->per > n && s->per % n == 0 ? s->per / n : 1;
+    if (s->waves > 1)
+        s->per = n;
+    if (n % s->per || s->waves > wn || wn % s->waves ||
+        (s->waves > 1 && (!d->beside || i->attr[KN_A_parts] > 1)))
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store.quant needs waves "
+                          "of whole scales: of %u columns, or as wide as the "
+                          "tile, or rows.share in front", s->per * 16);
+    return KILN_OK;
+}
+
+/* The largest of all rows, of the waves that share a scale. */
+static kn_ref *
+shared_rows(struct dist *d, const struct dist_scaled *s, const struct dist_tile *t)
+{
+    uint32_t rows = s->e.a.count;
+    kn_ref *most = KN_NEW(d->c, kn_ref, rows);
+
+    for (uint32_t x = 0; s->waves > 1 && x < rows; x++) {
+        most[x] = dist_temp(d, kn_vf32);
+        dist_move(d, most[x], dist_op(d, KN_OP_qmax, kn_vf32,
+                                      largest_of(d, s, t->reg + x * s->e.b.count), 0));
+    }
+    if (s->waves > 1)
+        dist_meet_rows(d, d->beside, most, rows, s->waves);
+    return most;
 }
 
 kiln_status
@@ -258,18 +351,17 @@ expand_storeq(struct dist *d, const struct kn_ins *i)
     struct dist_scaled s = dist_scaled(d, i, t, false);
     uint32_t n = s.e.b.count, part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
-    kn_ref at[2];
+    kn_ref at[3], *most;
 
-    if (n % s.per || (!i->attr[KN_A_cols] && d->in->shape.wn != 1))
-        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store.quant needs waves "
-                          "of whole scales: of %u columns, or as wide as the "
-                          "tile", s.per * 16);
+    KN_TRY(share_scales(d, i, &s));
     KN_TRY(dist_dice(d, i, &s.dice));
     if (!part)
         dist_clear_beyond(d, &s, t);
+    most = shared_rows(d, &s, t);
     for (uint32_t x = part * s.e.a.count / parts;
          x < (part + 1) * s.e.a.count / parts; x++) {
         dist_scaled_row(d, &s, dist_int(d, x * 16), s.ids ? s.ids[x] : 0, at);
+        at[2] = most[x];
         for (uint32_t y = 0; y < n; y += s.per)
             put_block(d, &s, t->reg + x * n, at, y);
         dist_add(d, KN_OP_sched, 0);

@@ -139,16 +139,17 @@ kn_verify_written(const struct kn_fn *f, const struct kn_ins *i)
 kiln_status
 kn_verify_largest(const struct kn_fn *f, const struct kn_ins *i)
 {
+    kn_ref slot = i->arg[i->op == KN_OP_rowmax];
     const struct kn_lds *l;
 
-    if (!i->arg[1])
+    if (!slot)
         return KILN_OK;
-    l = &f->lds[KN_REF_LDS(i->arg[1])];
+    l = &f->lds[KN_REF_LDS(slot)];
     return l->elem == KN_T_f32 && !l->mem && l->slots && l->lk &&
                    l->rows >= f->shape.wn && l->cols >= f->shape.bm
            ? KILN_OK
-           : FAIL(f, i->at, "rows.max has an LDS tile of f32, a row for each "
-                  "wave along N as long as the tile has rows");
+           : FAIL(f, i->at, "%s has an LDS tile of f32, a row for each "
+                  "wave along N as long as the tile has rows", name_of(i));
 }
 
 kiln_status

@@ -295,6 +295,9 @@ SENTENCES = {
                    "sums are parked, and the last of a slab's waves to come makes its "
                    "scales and codes (`acc.panel`); with `own=1` waves that meet make "
                    "their own, from registers",
+    "rows.share": "the LDS tile, as that of `rows.max`, by way of which waves along N that "
+                  "share a scale of `store.quant` or `store.panel` tell each other the "
+                  "largest of their rows, with a barrier",
     "rows.max": "largest magnitude of each row, of all columns of the tile: by "
                 "way of an LDS tile with a row of f32 for each wave along N, "
                 "with a barrier, if there are several; a NaN is left out",
