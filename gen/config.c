@@ -48,7 +48,7 @@ kn_config_print(const struct kn_config *g, struct kn_buf *out)
     if (d->windows)
         kn_put(out, " windows=1");
     if (d->panels)
-        kn_put(out, " panels=1");
+        kn_putf(out, " panels=%u", d->panels);
     print_parts(g, false, out);
 }
 
@@ -141,7 +141,7 @@ set_field(struct kn_config *g, const char *k, const char *v)
     if (!strcmp(k, "windows"))
         return set_small(&g->domain.windows, v, 1);
     if (!strcmp(k, "panels"))
-        return set_small(&g->domain.panels, v, 1);
+        return set_small(&g->domain.panels, v, KN_PANELS_BESIDE);
     if (!strcmp(k, "ktail"))
         return set_small(&g->domain.ktail, v, KN_TAIL_RUNS);
     return set_part(g, k, v);

@@ -67,13 +67,15 @@ kn_shareable(const struct kn_config *g)
 }
 
 /* Columns of an output of which a wave had better have a multiple: in a tile of several
- * scales' columns all of one, whose codes are whole lines of memory. */
+ * scales' columns all of one, whose codes are whole lines of memory, of as many waves. */
 static uint32_t
 wave_columns(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t whole = kn_output_block(p) << kn_gated(p);
+    uint32_t wn = g->bn / whole, waves = g->wm * g->wn;
     bool several = p->out_scale == KILN_OUT_BLOCK128 && !kn_family_of(p)->routed &&
-                   g->bn % whole == 0 && g->bn > whole;
+                   g->bn % whole == 0 && wn > 1 && waves % wn == 0 &&
+                   g->bm % (waves / wn * 16) == 0;
 
     return several ? whole : kn_output_columns(p, g);
 }

@@ -76,8 +76,8 @@ struct kn_domain {
                                         fewer tiles than shares; or KN_TAIL_RUNS */
     uint8_t windows;                 /* 1: moe, rows named by ids are beyond 31
                                         bits of each other */
-    uint8_t panels;                  /* 1: rows with one scale each may be wider
-                                        than a tile */
+    uint8_t panels;                  /* 1: waves of several tiles share a scale; or
+                                        KN_PANELS_BESIDE */
 };
 
 /* Main loops: KN_SCHEDULES(X), X(id, text). */
@@ -182,7 +182,7 @@ struct kn_config {
 
 /* split-K: a wave counts its shares in one of KN_COUNTERS dwords at the start
  * of the workspace; behind them each tile has an area (kn_split_area). */
-enum { KN_COUNTERS = KILN_WORKSPACE_ZEROS / 4, KN_SPLIT_MOST = 16 };
+enum { KN_COUNTERS = KILN_WORKSPACE_ZEROS / 4, KN_SPLIT_MOST = 16, KN_PANELS_BESIDE = 2 };
 /* Shares of a tile to the timing model; of quant so many that all workgroups have met. */
 uint32_t kn_counted_shares(const kiln_problem *p, const struct kn_config *g);
 

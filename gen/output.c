@@ -96,8 +96,11 @@ may_share_rows(const kiln_problem *p, const struct kn_config *g)
 bool
 kn_shares_rows(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_family_of(p)->routed ? p->out_scale == KILN_OUT_BLOCK128 && g->wn > 1
-                                   : may_share_rows(p, g);
+    if (kn_family_of(p)->routed)
+        return p->out_scale == KILN_OUT_BLOCK128 && g->wn > 1;
+    return kn_panels(p, g) ? g->domain.panels == KN_PANELS_BESIDE && g->join == KN_JOIN_ALL &&
+                                 g->split_k < 2 && g->wn > 1
+                           : may_share_rows(p, g);
 }
 
 /* Of moe's gemm1 the waves along N have a share each of gate's and up's in 128. */

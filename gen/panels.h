@@ -20,7 +20,8 @@ uint32_t kn_output_columns(const kiln_problem *p, const struct kn_config *g);
 bool kn_shares_rows(const kiln_problem *p, const struct kn_config *g);
 /* Whether the kernel's rows may be of several tiles. */
 bool kn_panels(const kiln_problem *p, const struct kn_config *g);
-/* Waves that share a scale. */
+/* Waves that share a scale; so many tell each other of it in LDS at no gain. */
+enum { KN_FEW_STRIPS = 40 };
 uint32_t kn_panel_strips(const kiln_problem *p, const struct kn_config *g);
 /* Of a compute unit that has so many workgroups beside each other: whether all waves of
  * such a row run at once, so that each makes its own codes; who makes them, and the order

@@ -4,10 +4,10 @@
  *
  * Each wave leaves its sums in the slab's area, block by block of 16x16 f32 and row by
  * row, and behind all strips the largest of its rows, four strips side by side; then it
- * counts itself in each of its slabs. The last of a slab's strips to come makes the scales and the codes of
- * all columns. So nobody waits, and the bits are the same whoever is the last: the
- * largest of a row does not depend on the order. Strips begin with different slabs,
- * which gives the last work of a panel to several waves.
+ * counts itself in each of its slabs. The last of a slab's strips to come makes the scales
+ * and the codes of all columns. So nobody waits, and the bits are the same whoever is the
+ * last: the largest of a row does not depend on the order. Strips begin with different
+ * slabs, which gives the last work of a panel to several waves.
  *
  * With own=1 a wave makes its own codes where all of them come in time
  * (distribute_panel_meet.c).
@@ -73,6 +73,7 @@ share_scales(struct dist *d, const struct kn_ins *i, struct panel *x, uint32_t c
         tiles = dist_clamp(d, dist_i2(d, KN_OP_sub, tiles, before), 1, cols / columns);
     }
     x->strips = bounded(d, dist_ic(d, KN_OP_mul, tiles, wn), COLUMNS / 16);
+    x->counts = x->beside < wn ? x->strips : bounded(d, tiles, COLUMNS / 16);
     x->strip = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, tile, wn), d->wave_n);
     x->strip = bounded(d, x->strip, COLUMNS / 16);
 }
@@ -92,7 +93,8 @@ static struct panel
 open_panel(struct dist *d, const struct kn_ins *i, const struct dist_tile *t)
 {
     struct panel x = { .s = dist_scaled(d, i, t, true),
-                       .slabs = kn_fragment(d->in, 'a').count };
+                       .slabs = kn_fragment(d->in, 'a').count,
+                       .beside = i->attr[KN_A_own] && d->beside ? d->in->shape.wn : 1 };
     uint32_t wn = d->in->shape.wn, columns;
 
     x.blocks = t->nreg / x.slabs;
@@ -143,7 +145,7 @@ dist_panel_words_at(struct dist *d, const struct panel *x)
 static kn_ref
 largest_of(struct dist *d, const struct panel *x, kn_ref slab)
 {
-    kn_ref fours = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, x->strips, 3), 4);
+    kn_ref fours = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, x->counts, 3), 4);
 
     return dist_panel_part(d, x, slab, largest_at(d, x),
                            dist_ic(d, KN_OP_mul, fours, 4 * PANEL_MOST));
@@ -187,24 +189,34 @@ dist_panel_park(struct dist *d, const struct panel *x, const kn_ref *acc, uint32
 static kn_ref
 place_of(struct dist *d, const struct panel *x, kn_ref *same)
 {
-    kn_ref of = dist_ic(d, KN_OP_and, x->strip, 3), at;
-    kn_ref last = dist_op(d, KN_OP_eq, kn_sb1, x->strip, dist_ic(d, KN_OP_add, x->strips, -1));
+    kn_ref strip = x->beside > 1 ? dist_ic(d, KN_OP_udiv, x->strip, x->beside) : x->strip;
+    kn_ref of = dist_ic(d, KN_OP_and, strip, 3), at;
+    kn_ref last = dist_op(d, KN_OP_eq, kn_sb1, strip, dist_ic(d, KN_OP_add, x->counts, -1));
 
     *same = dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
         last, dist_i2(d, KN_OP_sub, dist_int(d, 4), of), dist_int(d, 1) });
-    at = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, x->strip, 4), 4 * PANEL_MOST);
+    if (x->beside > 1)
+        *same = dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
+            dist_op(d, KN_OP_eq, kn_sb1, d->wave_n, dist_int(d, 0)), *same, dist_int(d, 0) });
+    at = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, strip, 4), 4 * PANEL_MOST);
     return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, of, 4));
 }
 
-void
-dist_panel_park_largest(struct dist *d, const struct panel *x, const kn_ref *acc,
-                        uint32_t n)
+kn_ref
+dist_panel_largest(struct dist *d, const struct panel *x, const kn_ref *acc)
 {
-    kn_ref slab = dist_panel_slab(d, x, dist_int(d, n)), most = kn_flt(d->out, 0), at, same;
+    kn_ref most = kn_flt(d->out, 0);
 
     for (uint32_t y = 0; y < x->blocks; y++)
         most = dist_op(d, KN_OP_amax, kn_vf32, acc[y], most);
-    most = dist_op(d, KN_OP_qmax, kn_vf32, most, 0);
+    return dist_op(d, KN_OP_qmax, kn_vf32, most, 0);
+}
+
+void
+dist_panel_park_largest(struct dist *d, const struct panel *x, kn_ref most, uint32_t n)
+{
+    kn_ref slab = dist_panel_slab(d, x, dist_int(d, n)), at, same;
+
     at = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->t, 16), dist_ic(d, KN_OP_mul, d->q, 4));
     at = dist_i2(d, KN_OP_add, at, place_of(d, x, &same));
     at = dist_only_if(d, dist_op(d, KN_OP_slt, kn_vb1, d->q, same), at);
@@ -279,7 +291,7 @@ largest_of_slab(struct dist *d, const struct panel *x, kn_ref slab)
     c = dist_begin_count(d, "_strip", COLUMNS / 16);
     dist_panel_load_largest(d, x, slab, c, &l);
     dist_panel_take_largest(d, &l, most);
-    dist_end_count(d, c, 16 * AT_ONCE, x->strips);
+    dist_end_count(d, c, 16 * AT_ONCE, x->counts);
     return most;
 }
 
@@ -425,7 +437,7 @@ expand_storepanel(struct dist *d, const struct kn_ins *i)
     }
     for (uint32_t n = 0; n < x.slabs; n++) {
         dist_panel_park(d, &x, t->reg + n * x.blocks, n);
-        dist_panel_park_largest(d, &x, t->reg + n * x.blocks, n);
+        dist_panel_park_largest(d, &x, dist_panel_largest(d, &x, t->reg + n * x.blocks), n);
     }
     count_slabs(d, &x);
     return KILN_OK;

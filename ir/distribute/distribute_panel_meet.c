@@ -59,11 +59,26 @@ word_at(struct dist *d, const struct panel *x)
     return dist_only_if(d, first, dist_op(d, KN_OP_mov, kn_v32, at, 0));
 }
 
+/* The largest of the wave's rows to memory; of waves side by side the first's are of all. */
+static void
+park_largest(struct dist *d, const struct panel *x, const struct dist_tile *t)
+{
+    kn_ref *most = KN_NEW(d->c, kn_ref, x->slabs);
+
+    for (uint32_t n = 0; n < x->slabs; n++)
+        dist_move(d, most[n] = dist_temp(d, kn_vf32),
+                  dist_panel_largest(d, x, t->reg + n * x->blocks));
+    if (x->beside > 1)
+        dist_meet_rows(d, d->beside, most, x->slabs, x->beside);
+    for (uint32_t n = 0; n < x->slabs; n++)
+        dist_panel_park_largest(d, x, most[n], n);
+}
+
 static struct meeting
 come(struct dist *d, const struct panel *x, const struct dist_tile *t)
 {
     struct meeting m = { .met = dist_temp(d, kn_s32) };
-    kn_ref old = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, THERE), 0);
+    kn_ref there = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, THERE), 0);
 
     m.c.r = dist_panel_counters(d, x);
     m.c.at = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, 0), 0);
@@ -72,12 +87,10 @@ come(struct dist *d, const struct panel *x, const struct dist_tile *t)
     m.left = dist_panel_part(d, x, dist_panel_slab(d, x, dist_int(d, 0)),
                              dist_panel_words_at(d, x),
                              dist_ic(d, KN_OP_mul, x->strips, WORD));
-    for (uint32_t n = 0; n < x->slabs; n++)
-        dist_panel_park_largest(d, x, t->reg + n * x->blocks, n);
-    dist_stg(d, m.left, word_at(d, x), old, KN_T_i32)->attr[KN_A_coh] = 1;
-    old = dist_op(d, KN_OP_uniform, kn_s32, dist_count_at(d, m.c.r, m.c.at, m.wraps), 0);
-    m.old = old;
-    m.last = dist_op(d, KN_OP_eq, kn_sb1, old, dist_ic(d, KN_OP_add, x->strips, -1));
+    dist_stg(d, m.left, word_at(d, x), there, KN_T_i32)->attr[KN_A_coh] = 1;
+    park_largest(d, x, t);
+    m.old = dist_op(d, KN_OP_uniform, kn_s32, dist_count_at(d, m.c.r, m.c.at, m.wraps), 0);
+    m.last = dist_op(d, KN_OP_eq, kn_sb1, m.old, dist_ic(d, KN_OP_add, x->strips, -1));
     return m;
 }
 
@@ -187,7 +200,7 @@ largest_of_some(struct dist *d, const struct panel *x, uint32_t n, uint32_t many
     }
     for (uint32_t k = 0; k < many; k++)
         dist_panel_take_largest(d, &l[k], most[n + k]);
-    dist_end_count(d, c, 16 * l[0].loads, x->strips);
+    dist_end_count(d, c, 16 * l[0].loads, x->counts);
 }
 
 static void

@@ -105,11 +105,26 @@ lds_row(struct dist *d, uint32_t n, const struct kn_lds *l, kn_ref wave)
     return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, first_row(d, n), 4));
 }
 
+static kn_ref
+lds_f32(struct dist *d, kn_ref slot, kn_ref at, uint32_t offset)
+{
+    kn_ref v = dist_temp(d, kn_vf32);
+    struct kn_ins *s = dist_add(d, KN_OP_lds_ld, v);
+
+    s->arg[0] = slot;
+    s->arg[1] = at;
+    s->attr[KN_A_offset] = (int32_t)offset;
+    s->attr[KN_A_elem] = KN_T_f32;
+    return v;
+}
+
+enum { AT_ONCE = 16 };       /* reads of LDS */
+
 void
 dist_meet_rows(struct dist *d, kn_ref slot, const kn_ref *most, uint32_t n, uint32_t waves)
 {
     const struct kn_lds *l = &d->in->lds[KN_REF_LDS(slot)];
-    kn_ref at = lds_row(d, n, l, d->wave_n), first = dist_int(d, 0);
+    kn_ref at = lds_row(d, n, l, d->wave_n), first = dist_int(d, 0), v[AT_ONCE];
 
     for (uint32_t x = 0; x < n; x++) {
         struct kn_ins *s = dist_add(d, KN_OP_lds_st, 0);
@@ -125,18 +140,16 @@ dist_meet_rows(struct dist *d, kn_ref slot, const kn_ref *most, uint32_t n, uint
     if (waves < d->in->shape.wn)
         first = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, d->wave_n, waves), waves);
     at = lds_row(d, n, l, first);
-    for (uint32_t x = 0; x < n; x++)
-        for (uint32_t w = 0; w < waves; w++) {
-            kn_ref v = dist_temp(d, kn_vf32);
-            struct kn_ins *s = dist_add(d, KN_OP_lds_ld, v);
+    for (uint32_t x = 0; x < n; x += AT_ONCE / waves)
+        for (uint32_t w = 0; w < 2 * waves; w++)
+            for (uint32_t k = x; k < n && k < x + AT_ONCE / waves; k++) {
+                kn_ref *one = &v[(k - x) * waves + w % waves];
 
-            s->arg[0] = slot;
-            s->arg[1] = at;
-            s->attr[KN_A_offset] =
-                (int32_t)(x * 64 + w * kn_geometry(d->in, l).pitch);
-            s->attr[KN_A_elem] = KN_T_f32;
-            dist_apply(d, KN_OP_fmax, most[x], v, 0);
-        }
+                if (w < waves)
+                    *one = lds_f32(d, slot, at, k * 64 + w * kn_geometry(d->in, l).pitch);
+                else
+                    dist_apply(d, KN_OP_fmax, most[k], *one, 0);
+            }
 }
 
 /* rows.share: for the store that comes next. */

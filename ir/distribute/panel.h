@@ -23,6 +23,8 @@ struct panel {
     uint32_t slabs, blocks;  /* of a wave; of a strip along its columns */
     uint32_t together;       /* strips whose codes are made at once */
     kn_ref strips, strip;    /* of a scale; this wave's */
+    uint32_t beside;         /* waves side by side that tell each other their largest in LDS */
+    kn_ref counts;           /* largest of a row in memory: of such waves one */
     kn_ref scale, scales;    /* the wave's of a row, of so many; 0: of one */
     kn_ref column;           /* the first of it */
     kn_ref first;            /* the wave's first slab of all panels */
@@ -40,10 +42,10 @@ kn_ref dist_panel_words_at(struct dist *d, const struct panel *x);
 void dist_panel_store(struct dist *d, kn_ref r, kn_ref at, int32_t offset, kn_ref v);
 kn_ref dist_panel_load(struct dist *d, kn_ref r, kn_ref at, int32_t offset,
                        struct kn_type t);
-/* The wave's blocks of its slab n; the largest of their rows. */
+/* The wave's blocks of its slab n; the largest of their rows, and these in memory. */
 void dist_panel_park(struct dist *d, const struct panel *x, const kn_ref *acc, uint32_t n);
-void dist_panel_park_largest(struct dist *d, const struct panel *x, const kn_ref *acc,
-                             uint32_t n);
+kn_ref dist_panel_largest(struct dist *d, const struct panel *x, const kn_ref *acc);
+void dist_panel_park_largest(struct dist *d, const struct panel *x, kn_ref most, uint32_t n);
 /* So many loads of the largest of the lane's row of a slab, of 16 strips each, strips from c
  * on, 0 where there is none; and the largest of these and `most`. */
 enum { PANEL_LOADS = 16 };
