@@ -214,21 +214,6 @@ choose_panels(const kiln_problem *p, struct kn_config *g)
         kn_map_panels(p, g, !s ? 1 : straight ? (3 * s->residents + 3) / 4 : s->residents);
 }
 
-/* Waves beside each other that meet tell each other in LDS, if it has room for that beside as
- * many workgroups. */
-static void
-meet_beside(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    struct kn_config lds = *g;
-    uint32_t have = kn_targets[p->target].lds;
-
-    lds.domain.panels = KN_PANELS_BESIDE;
-    if (g->domain.panels && kn_panel_strips(p, g) > KN_FEW_STRIPS && kn_shares_rows(p, &lds) &&
-        kn_tile_lds(c, p, &lds) <= have &&
-        (g->schedule == KN_SCHED_DIRECT || have / kn_tile_lds(c, p, &lds) >= beside(p, g)))
-        g->domain.panels = lds.domain.panels;
-}
-
 /* Runs of rows, if LDS has room for them beside the slots of as many workgroups. */
 static void
 choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
@@ -286,7 +271,7 @@ choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     needs_panels(p, g);
     choose_panels(p, g);
-    meet_beside(c, p, g);
+    kn_meet_beside(c, p, g, beside(p, g));
     KN_TRY(check_split(c, p, g));
     choose_early(p, g);
     if (!g->xcd)

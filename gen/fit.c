@@ -18,15 +18,6 @@ unaligned_four(const kiln_problem *p)
                             d.align_sa < 4 || d.align_sb < 4);
 }
 
-/* A wave of 256 columns has registers for half of what is converted. */
-static bool
-wide_waves(const kiln_problem *p)
-{
-    return p->out_scale == KILN_OUT_ROW
-               ? kn_b_columns(p) > 192 && kn_b_columns(p) <= 256
-         : p->out_scale == KILN_OUT_BLOCK128 && kn_gated(p);
-}
-
 uint32_t
 kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -36,8 +27,6 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
 
     if (kn_shuffled(p) || unaligned_four(p))
         return 256;
-    if (wide_waves(p) && kn_dequant(p) && k <= 32)
-        return 32;
     /* Rows of 128 bytes, and fewer copies of scales (docs/loops.md). */
     if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
         !kn_dequant(p) &&
@@ -75,7 +64,8 @@ wave_columns(const kiln_problem *p, const struct kn_config *g)
     uint32_t wn = g->bn / whole, waves = g->wm * g->wn;
     bool several = p->out_scale == KILN_OUT_BLOCK128 && !kn_family_of(p)->routed &&
                    g->bn % whole == 0 && wn > 1 && waves % wn == 0 &&
-                   g->bm % (waves / wn * 16) == 0;
+                   g->bm % (waves / wn * 16) == 0 &&
+                   (kn_reads_of(g) != KN_READS_TILE || g->bm / (waves / wn) >= 64);
 
     return several ? whole : kn_output_columns(p, g);
 }

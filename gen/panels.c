@@ -131,3 +131,17 @@ kn_map_panels(const kiln_problem *p, struct kn_config *g, uint32_t beside)
     g->xcd_run = (uint32_t)(room_of(&r, g->group_m) == r.cus ? r.cus / kn_xcds(p)
                                                              : g->group_m * r.along);
 }
+
+void
+kn_meet_beside(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, uint32_t beside)
+{
+    struct kn_config lds = *g;
+    uint32_t have = kn_targets[p->target].lds, bytes;
+
+    lds.domain.panels = KN_PANELS_BESIDE;
+    if (!g->domain.panels || kn_panel_strips(p, g) <= KN_FEW_STRIPS || !kn_shares_rows(p, &lds))
+        return;
+    bytes = kn_tile_lds(c, p, &lds);
+    if (bytes <= have && (kn_direct_to_reg(g) || have / bytes >= beside))
+        g->domain.panels = lds.domain.panels;
+}

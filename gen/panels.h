@@ -20,6 +20,11 @@ uint32_t kn_output_columns(const kiln_problem *p, const struct kn_config *g);
 bool kn_shares_rows(const kiln_problem *p, const struct kn_config *g);
 /* Whether the kernel's rows may be of several tiles. */
 bool kn_panels(const kiln_problem *p, const struct kn_config *g);
+/* Waves beside each other that meet tell each other in LDS, if it has room for that in as many
+ * workgroups. */
+void kn_meet_beside(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+                    uint32_t beside);
+
 /* Waves that share a scale; so many tell each other of it in LDS at no gain. */
 enum { KN_FEW_STRIPS = 40 };
 uint32_t kn_panel_strips(const kiln_problem *p, const struct kn_config *g);

@@ -147,6 +147,8 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
 
     if (walk > 1 || narrow > 1)
         return walk > 1 ? walk : narrow;
+    if (g->split_k > 1 && p->out_scale == KILN_OUT_BLOCK128 && !kn_panels(p, g))
+        return 1.05; /* waves of whole scales add up later */
     if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
         return 1.12; /* measured at dwords (tests/timing/scores.c) */
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && p->a == KILN_I8 &&
@@ -227,6 +229,7 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
     g->bk = s->bk;
     g->wm = s->wm;
     g->wn = s->wn;
+    g->schedule = straight ? kn_form_straight(p, g->bk) : s->schedule;
     kn_quantising_waves(p, g);
     if (g->wm * g->wn != s->wm * s->wn)
         return false;
@@ -234,7 +237,6 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
         g->domain = kn_domain_of(p, 256, g->bk);
     else if (p->k % g->bk && !g->domain.ktail)
         return false;
-    g->schedule = straight ? kn_form_straight(p, g->bk) : s->schedule;
     g->stages = kn_direct(p, g) || asm_only || s->stages == 1 || lines ? s->stages : 0;
     g->copies = lines && !g->copies ? KN_COPIES_LINES : g->copies;
     if (!asm_only && !straight && !lines)
