@@ -147,7 +147,8 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
 
     if (walk > 1 || narrow > 1)
         return walk > 1 ? walk : narrow;
-    if (g->split_k > 1 && p->out_scale == KILN_OUT_BLOCK128 && !kn_panels(p, g))
+    if (g->split_k > 1 && p->out_scale == KILN_OUT_BLOCK128 && !kn_panels(p, g) &&
+        p->k < 8 * (int64_t)g->bk * g->split_k)
         return 1.05; /* waves of whole scales add up later */
     if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
         return 1.12; /* measured at dwords (tests/timing/scores.c) */
