@@ -20,7 +20,7 @@ enum {
     F32_MACS = 1 << 17,      /* and of f32 */
     COLUMNS = 1 << 25,       /* the launch has fewer (gen/limits.c) */
     LOADS = 8,               /* of largest at once, of 16 strips each */
-    WORDS = 2,               /* times 64 strips' words at once */
+    WORDS = 4,               /* times 64 strips' words at once */
     WORD = 4,                /* bytes of one */
     THERE = 1 << 30          /* word of a strip that nobody has counted in: no number
                               * that memory has by chance */
