@@ -293,7 +293,7 @@ static double
 panels(const struct launch *l, const struct kn_config *g, double cycles)
 {
     double area = g->bm * g->bn, rounds = ceil(l->groups / (l->all * l->s->residents));
-    double beside = l->strips > KN_FEW_STRIPS ? 1 : g->wn; /* reads of a row's largest */
+    double beside = l->strips > (double)KN_FEW_STRIPS ? 1 : g->wn; /* reads of a row's largest */
     if (l->strips <= 0)
         return 0;
     return l->meet ? cycles * l->wait + rounds * (4800 + g->bm * l->strips / 5.5 * beside)
