@@ -285,15 +285,15 @@ joining(const struct launch *l, const struct kn_config *g)
     return 2500 + area / least(64, 16 * more) + l->shares * area / least(read, 20 * more);
 }
 
-/* Codes of rows wider than a tile, beside the cycles that everything else takes: of waves
- * that meet, or of sums that are written and read, at the end a wave's whole rows, 256
- * columns at a time. Measured as `kilnc time` predicts them: 1 to 512 strips, 32x32 to
- * 256x256 tiles. */
+/* Codes of rows wider than a tile, beside all other cycles: of waves that meet, or of sums
+ * that are written and read, at the end a wave's whole rows, 256 columns at a time. As
+ * `kilnc time` predicts them: 1 to 512 strips, 32x32 to 256x256 tiles. */
 static double
 panels(const struct launch *l, const struct kn_config *g, double cycles)
 {
     double area = g->bm * g->bn, rounds = ceil(l->groups / (l->all * l->s->residents));
     double beside = l->strips > (double)KN_FEW_STRIPS ? 1 : g->wn; /* reads of a row's largest */
+
     if (l->strips <= 0)
         return 0;
     return l->meet ? cycles * l->wait + rounds * (4800 + g->bm * l->strips / 5.5 * beside)
