@@ -137,8 +137,8 @@ time_sim(struct kn_device *d, struct kn_ctx *c, const struct kn_start *start,
 {
     struct sim_device *s = enter(d);
     struct kn_sim_launch l = start->l;
-    struct kn_time_shares shares = { (uintptr_t)start->workspace,
-                                     start->shares };
+    struct kn_time_shares shares = { .workspace = (uintptr_t)start->workspace,
+                                     .n = start->shares };
     kiln_status st;
 
     *us = 0;

@@ -332,13 +332,21 @@ kn_session_time(struct kn_session *s, struct kn_job *j)
     return st;
 }
 
-/* What makes a share of K the last of its tile, and a wave the last of its rows. */
-static uint32_t
-counted_of(const struct kn_job *j, const struct kn_time_query *q)
+/* What makes a wave the last of its rows, of whose scales of 128 columns the last of a row
+ * may have fewer. */
+static void
+count_strips(const struct kn_job *j, struct kn_time_query *q)
 {
-    uint32_t strips = kn_panel_strips(j->p, &j->g->cfg);
+    const struct kn_config *g = &j->g->cfg;
+    int64_t columns = kn_tile_columns(j->p, g), rest = (j->p->n - 1) % 128 + 1;
 
-    return q->shares.n > strips ? q->shares.n : strips;
+    q->shares.first = g->split_k > 1 ? KN_COUNTERS / 2 : 0;
+    q->shares.strips = kn_panel_strips(j->p, g);
+    if (j->p->out_scale == KILN_OUT_ROW)
+        return;
+    q->shares.strips = (uint32_t)(128 / columns) * g->wn;
+    q->shares.each = (uint32_t)((j->p->n + 127) / 128);
+    q->shares.edge = (uint32_t)((rest + columns - 1) / columns) * g->wn;
 }
 
 /* Of panels whose waves meet, as the last of them to come and others behind it, and what
@@ -349,7 +357,7 @@ all_meet(struct kn_ctx *c, const struct kn_job *j, struct kn_time_query *q,
 {
     double longer;
 
-    q->shares.n = counted_of(j, q);
+    count_strips(j, q);
     KN_TRY(kn_time_predict(c, q, out));
     longer = 1 + kn_panels_wait(j->p, &j->g->cfg, out->resident);
     out->us *= longer;
@@ -371,7 +379,7 @@ add_panels(struct kn_ctx *c, const struct kn_job *j, const struct kn_time_query 
     struct kn_time_result all;
 
     last.trace = last.svg = NULL;
-    last.shares.n = counted_of(j, q);
+    count_strips(j, &last);
     KN_TRY(kn_time_predict(c, q, out));
     KN_TRY(kn_time_predict(c, &last, &all));
     more = fmax(1, turns * out->rounds / strips) / turns;
@@ -395,7 +403,8 @@ kn_session_predict(struct kn_session *s, const struct kn_job *j,
     q->launch = &j->l;
     if (j->at.workspace)
         q->shares = (struct kn_time_shares){
-            j->at.workspace, j->p ? kn_counted_shares(j->p, &j->g->cfg) : j->g->cfg.split_k };
+            .workspace = j->at.workspace,
+            .n = j->p ? kn_counted_shares(j->p, &j->g->cfg) : j->g->cfg.split_k };
     if (!j->p || !j->g || !kn_panels(j->p, &j->g->cfg))
         return kn_time_predict(s->c, q, out);
     return j->g->cfg.join == KN_JOIN_ALL ? all_meet(s->c, j, q, out)

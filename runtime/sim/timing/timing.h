@@ -122,6 +122,9 @@ struct kn_trace;
 struct kn_time_shares {
     uint64_t workspace;
     uint32_t n;              /* of K; 0 or 1: undivided */
+    uint32_t first, strips;  /* from counter number first on they are of so many waves that
+                              * share a scale; 0: none are */
+    uint32_t each, edge;     /* the last of so many in turn of `edge` waves; 0: of all */
 };
 
 /* The launch runs on `sim`, partly and more than once, so its memory is not

@@ -319,13 +319,19 @@ static uint32_t *
 last_counters(const struct kn_time_model *m)
 {
     enum { N = KILN_WORKSPACE_ZEROS / sizeof(uint32_t) };
+    const struct kn_time_shares *s = &m->q->shares;
     uint32_t *last;
 
-    if (m->q->shares.n < 2)
+    if (s->n < 2 && !s->strips)
         return NULL;
     last = KN_NEW(m->c, uint32_t, N);
-    for (uint32_t i = 0; i < N; i++)
-        last[i] = m->q->shares.n - 1;
+    for (uint32_t i = 0; i < N; i++) {
+        bool strip = s->strips && i >= s->first;
+        bool edge = strip && s->each && (i - s->first) % s->each == s->each - 1;
+        uint32_t n = edge ? s->edge : strip ? s->strips : s->n;
+
+        last[i] = n ? n - 1 : 0;
+    }
     return last;
 }
 
