@@ -433,7 +433,7 @@ turns_of_share(uint32_t shares)
     p.launch.kernarg = (const uint8_t *)p.args;
     p.launch.kernarg_size = sizeof p.args;
     q = (struct kn_time_query){ .sim = p.sim, .launch = &p.launch,
-                                .shares = { at, shares } };
+                                .shares = { .workspace = at, .n = shares } };
     if (kn_time_predict(&p.ctx, &q, &r))
         fail_msg("%s", p.ctx.err.text);
     program_close(&p);
