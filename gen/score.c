@@ -292,7 +292,7 @@ static double
 panels(const struct launch *l, const struct kn_config *g, double cycles)
 {
     double area = g->bm * g->bn, rounds = ceil(l->groups / (l->all * l->s->residents));
-    double beside = l->strips > (double)KN_FEW_STRIPS ? 1 : g->wn; /* reads of a row's largest */
+    double beside = l->strips > (double)KN_FEW_STRIPS ? 0.5 + g->wn / 2.0 : g->wn; /* reads */
 
     if (l->strips <= 0)
         return 0;
