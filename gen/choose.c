@@ -134,9 +134,8 @@ choose_early(const kiln_problem *p, struct kn_config *g)
     if (!kn_family_of(p)->routed)
         g->early = KN_EARLY_ANY;
     else if (!g->early)
-        g->early = g->bm <= 32 && kn_form_allows(p, &both)          ? KN_EARLY_BOTH
-                 : kn_reads_of(g) == KN_READS_HALVES && g->bm > 128 ? KN_EARLY_NONE
-                                                                    : KN_EARLY_IDS;
+        g->early = g->bm > 128 && kn_reads_of(g) == KN_READS_HALVES ? KN_EARLY_NONE
+                 : g->bm <= 32 && kn_form_allows(p, &both) ? KN_EARLY_BOTH : KN_EARLY_IDS;
 }
 
 /* Whether the tiles of experts that have many rows are shared by the dies, as those of

@@ -242,8 +242,7 @@ bool dist_row_nans(const struct dist *d, const struct kn_lds *l);
 /* Keeps the low `valid` bits (any number) of `bytes` at a place; of each of its dwords. */
 void dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes);
 kn_ref dist_fnuz_nans(struct dist *d, kn_ref x);
-void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
-                     uint32_t bytes);
+void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid, uint32_t bytes);
 
 /* ---- distribute_unaligned.c: rows that begin at any byte ---- */
 void dist_align_base(struct dist *d, struct dist_tile *v);
@@ -507,8 +506,7 @@ struct dist_scaled {
 /* Each wave's largest of its rows, of n fragments of them, to its row of the LDS slot,
  * which has one a wave along N; then those of all of so many waves side by side. The four
  * lanes of a row have the same. */
-void dist_meet_rows(struct dist *d, kn_ref slot, const kn_ref *most, uint32_t n,
-                     uint32_t waves);
+void dist_meet_rows(struct dist *d, kn_ref slot, const kn_ref *most, uint32_t n, uint32_t waves);
 /* Of an operation with the operands of store.quant; whole: its rows from the output's
  * first column on. */
 struct dist_scaled dist_scaled(struct dist *d, const struct kn_ins *i,
