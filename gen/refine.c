@@ -102,17 +102,26 @@ needs_slots(const kiln_problem *p, const struct kn_config *g)
 
 /* Whole lines copied once, of tiles in rounds: each loads its next tile while this one is stored;
  * 0.77 to 1.0 of the time, of two rounds of a long K more than without (90 problems drawn). */
-static void
-walk_by_lines(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+static bool
+rounds_pay(const kiln_problem *p, const struct kn_config *g)
 {
     enum { SHORT_TURNS = 20 }; /* K tiles of two rounds */
     uint64_t tiles = kn_tiles_of(p, g->bm, g->bn), cus = kn_cus(p);
+
+    return g->cus || (tiles > cus && (tiles > 2 * cus || p->k <= SHORT_TURNS * (int64_t)g->bk));
+}
+
+/* A walk copies them, too, where rows begin inside lines. */
+static void
+walk_by_lines(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
     struct kn_config walk = *g;
 
-    walk.cus = (uint32_t)cus;
-    if (kn_targets[p->target].walks && kn_4wave_packed(p, g) && g->split_k < 2 && tiles > cus &&
-        (tiles > 2 * cus || p->k <= SHORT_TURNS * (int64_t)g->bk) &&
-        !(p->group_flags & KILN_TAIL_ZERO) && !kn_form_lacks(p, &walk) &&
+    walk.cus = kn_cus(p);
+    if (g->cus && kn_straddles(p, g) && 2 * p->k > 5 * (int64_t)g->bk)
+        walk.copies = KN_COPIES_LINES;
+    if (kn_targets[p->target].walks && g->split_k < 2 && kn_4wave_packed(p, &walk) &&
+        rounds_pay(p, g) && !(p->group_flags & KILN_TAIL_ZERO) && !kn_form_lacks(p, &walk) &&
         kn_has_registers(c, p, &walk) && !kn_was_refused(c, &walk))
         *g = walk;
 }
@@ -130,7 +139,7 @@ kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked
         double_waves(c, p, g);
     if (!asked->copies && g->copies != KN_COPIES_LINES && kn_may_end(p, g))
         g->copies = KN_COPIES_ENDS;
-    if (!asked->cus && !g->cus)
+    if (!asked->cus && (!asked->copies || !g->cus))
         walk_by_lines(c, p, g);
 }
 

@@ -359,11 +359,13 @@ best_of(const kiln_problem *p, const struct kn_score *row,
     return b;
 }
 
-/* Whether the same tile was by lines, which of_lines() takes no gain of. */
+/* Whether the same tile was by lines, which of_lines() takes no gain of; a walk beside whole
+ * lines that walk themselves (refine.c). */
 static bool
-loses_lines(const struct kn_config *from, const struct kn_config *g)
+loses_lines(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
-    return from->copies == KN_COPIES_LINES && g->copies != KN_COPIES_LINES && !g->cus;
+    return from->copies == KN_COPIES_LINES && g->copies != KN_COPIES_LINES &&
+           (!g->cus || (kn_targets[p->target].walks && kn_4wave_packed(p, from)));
 }
 
 /* Whether a walk, which waits for parts of lines again, is in the place of whole ones. */
@@ -400,8 +402,10 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
         from.wm = g->wm;
         from.wn = g->wn;
     }
+    if (same_tile(g, &from) && !g->split_after && loses_lines(p, &from, g))
+        return 0;
     if (same_tile(g, &from) && !g->split_after && !walks_past_lines(&from, g))
-        return loses_lines(b->from, g) ? 0 : of_lines(p, s, g, b);
+        return of_lines(p, s, g, b);
     if (!differ(p))
         return even;
     if (b->more_us < kn_score_of(&b->more, g, s) || (even < 1 && other_rows(g)))

@@ -191,8 +191,8 @@ kn_walk_lead(const kiln_problem *p, const struct kn_config *g)
 
 /* The same of tiles of 32 columns and many rows and of 64 rows and many columns (of transposed
  * 128-blocks), whose products mostly have fewer: what they wait for is bandwidth. The former
- * take longer than they say in shares, of 128-blocks, of MX groups of K, which begin anywhere,
- * and of a long K on gfx942; the latter of less than a K tile. */
+ * take longer than they say in shares, of 16 columns, of 128-blocks, of MX groups of K, which
+ * begin anywhere, and of a long K on gfx942; the latter of less than a K tile. */
 double
 kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
 {
@@ -203,7 +203,7 @@ kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
         return 1;
     if (wide)
         return p->k < g->bk ? HUGE_VAL : old ? 1.16 : 1.1;
-    if (blocks || g->split_k > 1 ||
+    if (blocks || g->split_k > 1 || kn_b_columns(p) <= 16 ||
         (kn_family_of(p)->ragged == 'k' && p->scale == KILN_SCALE_MX32) ||
         (old && (p->layout != KILN_NT || p->k > 2 * (int64_t)g->bk)))
         return HUGE_VAL;
