@@ -97,9 +97,10 @@ uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
 /* Persistent grids that the schedule 4-wave was measured with. */
 bool kn_walks(const kiln_problem *p);
 
+bool kn_walks_stored(const kiln_problem *p);
+
 /* Whether such a grid waits for a group that is longer than the others. */
 bool kn_deals_unevenly(const kiln_problem *p, const struct kn_config *g);
-bool kn_walks_stored(const kiln_problem *p);
 
 /* Makes g `4-wave` where that can be built, pays and nothing else was asked. */
 void kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p,

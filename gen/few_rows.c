@@ -18,27 +18,29 @@ static const struct forms {
     struct form wide[FORM_ROWS], narrow[FORM_ROWS];
     uint16_t many[FORM_ROWS];  /* columns, by rows */
     bool deep;               /* a long K of few is four waves', of up to 4 columns */
+    bool always;             /* and of any number below `many`, with a lane's short runs too */
+    uint16_t pairs;          /* columns up to which those of one or two rows have two; 0: NARROW */
     struct {
         uint8_t rows, quarters[2], columns; /* rows: up to so many */
     } spread;                /* spread_form() */
 } halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
-             { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 2048, 3072, 3072 }, true, { 0 } },
+             { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 2048, 3072, 3072 }, true, false, 0, { 0 } },
   dots = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
            { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } },
-           { 12288, 12288, 12288, 4096 }, false, { 0 } },
+           { 12288, 12288, 12288, 4096 }, false, false, 0, { 0 } },
   bytes = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 } },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, false, 0, { 0 } },
   scaled = { { { 8, 4, 1 }, { 8, 4, 1 } },
-             { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 } },
+             { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, false, 0, { 0 } },
   fours = { .spread = { 2, { 10, 10 }, 2 } }, mixed = { .spread = { 2, { 6, 3 }, 8 } },
   unlike = { .spread = { 2, { 6, 6 }, 4 } }, fnuz_mixed = { .spread = { 2, { 6, 6 }, 4 } },
   fnuz8 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 3584, 3584, 4096 }, true,
+            { { 4, 4, 1 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 3584, 3584, 4096 }, true, true, 1536,
             { 1, { 10, 10 }, 1 } },
-  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false,
+  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false, false, 0,
             { 0 } },
   fnuz4 = { { { 8, 2, 2 }, { 8, 2, 2 }, { 8, 2, 2 } },
-            { { 4, 2, 2 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, true,
+            { { 4, 2, 2 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, true, false, 0,
             { 2, { 10, 10 }, 2 } }, none;
 
 enum {
@@ -156,7 +158,7 @@ form_of(const kiln_problem *p, uint32_t rows)
     const struct forms *all = forms_of(p);
     uint32_t i = rows < 1 << FORM_ROWS ? log2_of(rows) : FORM_ROWS - 1;
     bool more = rows > 2, wide = p->n >= all->many[i];
-    int64_t pairs = more ? 1024 : all == &fnuz8 ? 1536 : NARROW; /* columns, in twos */
+    int64_t pairs = more ? 1024 : all->pairs ? all->pairs : NARROW; /* columns, in twos */
     struct form f = { 0 };
 
     if (rows <= all->spread.rows)
@@ -164,9 +166,9 @@ form_of(const kiln_problem *p, uint32_t rows)
     if (rows < 1 << FORM_ROWS)
         f = (wide ? all->wide : all->narrow)[i];
     if (f.wn > 1 && !shares_k(p, f.wn, more ? TURNS_OF_MORE : TURNS) &&
-        (!more || (all->deep && f.bn == 8 && kn_gemv_run(p) < 32 && all != &fnuz8)))
+        (!more || (all->deep && f.bn == 8 && kn_gemv_run(p) < 32 && !all->always)))
         f = (struct form){ wide ? 8 : 4, 4, 1 };
-    if (f.bn && all->deep && !wide && (more || p->n < NARROW || all == &fnuz8) &&
+    if (f.bn && all->deep && !wide && (more || p->n < NARROW || all->always) &&
         shares_k(p, more ? 2 : 4, TURNS))
         f = (struct form){ p->n <= FEW_COLUMNS ? 1 : p->n < pairs ? 2 : 4, 1, 4 };
     if (all->deep && wide && p->n < HARDLY_WIDE && !more && shares_k(p, 2, TURNS) &&

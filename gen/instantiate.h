@@ -5,6 +5,9 @@
 
 #include "gen.h"
 
+/* Operand types that are open: A is bf16, B as A. */
+void kn_default_types(kiln_problem *p);
+
 /* Row of mfma.def for the problem's types on its target, -1: none. */
 int kn_pick_mfma(const kiln_problem *p);
 
@@ -44,14 +47,14 @@ bool kn_splits_early(const kiln_problem *p, const struct kn_config *g);
 bool kn_converts_early(const kiln_problem *p, const struct kn_config *g);
 /* Where kn_folds_scales may hold of a configuration: of two operands of 4 bits, or of 6. */
 bool kn_may_fold(const kiln_problem *p);
-/* Scales go into the codes that blocks become, as far as these can hold them; a row's
- * numbers are then added up in an order that the tile's other rows decide. */
 /* Whether what lies behind K of an operand may stay: of converted types without a NaN, where
  * the other has zeros there. */
 bool kn_any_behind(const kiln_problem *p, const struct kn_config *g, char operand);
 /* Whether e4m3 that K cuts is converted by runs: not beside 6 bits, which leave no registers, nor
  * in several slots and for up to two K tiles, which do not pay for the clip. */
 bool kn_clips_runs(const kiln_problem *p, const struct kn_config *g);
+/* Scales go into the codes that blocks become, as far as these can hold them; a row's
+ * numbers are then added up in an order that the tile's other rows decide. */
 bool kn_folds_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
 /* Weights of 4 bits are in LDS as in memory, and widened behind their reads. */

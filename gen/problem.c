@@ -403,6 +403,15 @@ check_device(struct kn_ctx *c, const kiln_problem *p)
                    KN_XCDS_MOST, kn_cus(p), kn_xcds(p));
 }
 
+void
+kn_default_types(kiln_problem *p)
+{
+    if (!p->a)
+        p->a = KILN_BF16;
+    if (!p->b)
+        p->b = p->a;
+}
+
 kiln_status
 kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
 {
@@ -410,10 +419,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
 
     if (!kn_is_target(p->target))
         return kn_fail(c, KILN_BAD_INPUT, "name a target: gfx942 or gfx950");
-    if (!p->a)
-        p->a = KILN_BF16;
-    if (!p->b)
-        p->b = p->a;
+    kn_default_types(p);
     if (!p->out)
         p->out = p->a == KILN_F64 ? KILN_F64 : KILN_BF16;
     if (!p->alpha_set)

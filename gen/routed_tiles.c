@@ -248,8 +248,7 @@ kn_routed_block(const kiln_problem *given)
     kiln_problem p = *given; /* before kn_problem_normalise() */
     const struct blocks *b;
 
-    p.a = p.a ? p.a : KILN_BF16;
-    p.b = p.b ? p.b : p.a;
+    kn_default_types(&p);
     b = blocks_of(&p);
     return load <= b->most16 ? 16 : load <= b->most32 ? 32 : load <= b->most64 ? 64 : 128;
 }

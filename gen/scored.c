@@ -359,20 +359,12 @@ best_of(const kiln_problem *p, const struct kn_score *row,
     return b;
 }
 
-/* Whether the same tile was by lines, which of_lines() takes no gain of; a walk beside whole
- * lines that walk themselves (refine.c). */
+/* Whether lines are copied by parts in the place of whole: of the same tile no gain, of a walk
+ * one that scores say. */
 static bool
-loses_lines(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
+leaves_lines(const struct kn_config *from, const struct kn_config *g)
 {
-    return from->copies == KN_COPIES_LINES && g->copies != KN_COPIES_LINES &&
-           (!g->cus || (kn_targets[p->target].walks && kn_4wave_packed(p, from)));
-}
-
-/* Whether a walk, which waits for parts of lines again, is in the place of whole ones. */
-static bool
-walks_past_lines(const struct kn_config *from, const struct kn_config *g)
-{
-    return g->cus && from->copies == KN_COPIES_LINES && g->copies != KN_COPIES_LINES;
+    return from->copies == KN_COPIES_LINES && g->copies != KN_COPIES_LINES;
 }
 
 /* The same for the same tile, whose loops wait for the same lines: as if rows began
@@ -402,10 +394,8 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
         from.wm = g->wm;
         from.wn = g->wn;
     }
-    if (same_tile(g, &from) && !g->split_after && loses_lines(p, &from, g))
-        return 0;
-    if (same_tile(g, &from) && !g->split_after && !walks_past_lines(&from, g))
-        return of_lines(p, s, g, b);
+    if (same_tile(g, &from) && !g->split_after && !(g->cus && leaves_lines(&from, g)))
+        return leaves_lines(&from, g) ? 0 : of_lines(p, s, g, b);
     if (!differ(p))
         return even;
     if (b->more_us < kn_score_of(&b->more, g, s) || (even < 1 && other_rows(g)))

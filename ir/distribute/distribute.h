@@ -239,10 +239,10 @@ kn_ref dist_keep_mask(struct dist *d, kn_ref valid);
 /* Whether a NaN of a run stands in its last byte (row_to_fnuz), where it may be cut; then those
  * that are left become FNUZ's. */
 bool dist_row_nans(const struct dist *d, const struct kn_lds *l);
-/* Keeps the low `valid` bits (any number) of `bytes` at a place; of each of its dwords. */
-void dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes);
 kn_ref dist_fnuz_nans(struct dist *d, kn_ref x);
+/* Keeps the low `valid` bits (any number) of `bytes` at a place; of each of its dwords. */
 void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid, uint32_t bytes);
+void dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes);
 
 /* ---- distribute_unaligned.c: rows that begin at any byte ---- */
 void dist_align_base(struct dist *d, struct dist_tile *v);

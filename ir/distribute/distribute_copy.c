@@ -351,8 +351,7 @@ transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
                               run < 16 ? run : kn_term_bytes(l) });
 }
 
-/* The K run of outer index x.p of a block, of dwords w as in memory, or, of 4 bits, of
- * two for each (dist_turn_codes). */
+/* The K run of outer index x.p of a block, of dwords w as in memory, of 4 bits two each. */
 static void
 store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
                 kn_ref zero)
@@ -520,12 +519,13 @@ dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint
 {
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(at.slot));
     uint32_t nw = bytes > 4 ? bytes / 4 : 1;
+    bool nans = dist_row_nans(d, l);
     kn_ref v = load_lds(d, at, bytes), w[4];
 
     for (uint32_t x = 0; x < nw; x++) {
         w[x] = dist_i2(d, KN_OP_and, nw > 1 ? dist_slice(d, v, x) : v,
                        dist_keep_mask(d, valid[x]));
-        if (dist_row_nans(d, l))
+        if (nans)
             w[x] = dist_fnuz_nans(d, w[x]);
     }
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);

@@ -10,8 +10,8 @@ struct dist_words {
     const kn_ref *w;
     uint32_t n;
     bool parted;             /* i4: two a dword, bytes of its even and its odd codes */
-    bool one_row;            /* all are K of one row, none of them is clipped; or codes that */
-    bool cut;                /* dist_clip_runs cuts */
+    bool one_row;            /* all are K of one row; none is cut, or its NaNs are marked last */
+    bool cut;                /* what lies behind K is cut off in LDS (dist_clip_runs) */
     bool single;             /* of 4 bits: without packed f32, beside matrix instructions */
 };
 /* What a run is multiplied by, an f32, or 0: a power of two, or of E4M3; of i4

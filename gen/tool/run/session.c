@@ -341,9 +341,10 @@ count_strips(const struct kn_job *j, struct kn_time_query *q)
     int64_t columns = kn_tile_columns(j->p, g), rest = (j->p->n - 1) % 128 + 1;
 
     q->shares.first = g->split_k > 1 ? KN_COUNTERS / 2 : 0;
-    q->shares.strips = kn_panel_strips(j->p, g);
-    if (j->p->out_scale == KILN_OUT_ROW)
+    if (j->p->out_scale == KILN_OUT_ROW) {
+        q->shares.strips = kn_panel_strips(j->p, g);
         return;
+    }
     q->shares.strips = (uint32_t)(128 / columns) * g->wn;
     q->shares.each = (uint32_t)((j->p->n + 127) / 128);
     q->shares.edge = (uint32_t)((rest + columns - 1) / columns) * g->wn;
