@@ -190,8 +190,8 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 {
     if (batches_blocks(p, g))
         return BLOCKS_TOGETHER;
-    if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
-        !batches_slots(p, g) ||
+    if (p->scale != KILN_SCALE_MX32 || kn_widens_scaled(p) ||
+        !kn_schedules[g->schedule].batch || !batches_slots(p, g) ||
         p->scale_layout || g->bk > 256 ||
         ((g->domain.align_sa < 4 || g->domain.align_sb < 4) &&
          kn_direct(p, g) && !kn_unaligned_scales(p, g)))
