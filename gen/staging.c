@@ -162,7 +162,7 @@ kn_in_halves(const kiln_problem *p, const struct kn_config *g)
 {
     if (kn_direct(p, g))
         return g->stages != 1;
-    return g->stages < 2 && !g->domain.ktail && !kn_family_of(p)->routed &&
+    return g->stages < 2 && !g->domain.ktail &&
            (!g->wm || (g->wm == 1 && g->bm % 32 == 0 && g->bm * g->bk % (1024 * g->wn) == 0));
 }
 
