@@ -194,8 +194,8 @@ kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *a
 /* ---- blocks ------------------------------------------------------------- */
 
 enum staged {
-    AS_STORED, EIGHT, PANELLED, WIDENED, CONVERTED, INTEGERS, LONG_GROUPS, WORDS, FLOAT_CODES,
-    FOLDED, ROUNDED, WIDE_128, BOTH_128
+    AS_STORED, MX_STORED, EIGHT, PANELLED, WIDENED, CONVERTED, INTEGERS, LONG_GROUPS, WORDS,
+    WORDS_OF_K, FLOAT_CODES, FOLDED, ROUNDED, WIDE_128, BOTH_128
 };
 
 static const struct blocks {
@@ -226,19 +226,30 @@ blocks_of(const kiln_problem *p)
     bool panels = p->b_layout && p->scale < KILN_SCALE_BLOCK128 && !mx;
     enum staged staged = kn_prequant(p) || p->quant ? ROUNDED
                        : kn_may_fold(p) && !by_128 ? FOLDED
-                       : kn_in_words(p) && !by_128 ? WORDS
+                       : kn_in_words(p) && !by_128 ? kn_word_k(p) > 1 ? WORDS_OF_K : WORDS
                        : kn_scale_groups(p) && !by_128 && has_codes(p)
                              ? (kn_scale_k(p) < 128 ? INTEGERS : LONG_GROUPS)
                        : !by_128 && has_float_codes(p) ? FLOAT_CODES
                        : kn_dequant(p) && by_128 ? mx ? BOTH_128 : WIDE_128
                        : kn_dequant(p) ? is_e4m3_of_mx(p) ? CONVERTED : WIDENED
                        : panels && !kn_targets[p->target].scaled ? PANELLED
+                       : mx && kn_targets[p->target].scaled ? MX_STORED
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;
 
     while (b < last && (b->target != p->target || b->staged != staged))
         b++;
     return b;
+}
+
+/* Tiles of one expert's token each, of 128 columns of gate and up, wait for their K alone: those
+ * of 16 rows have more slots for it. */
+static bool
+has_few_tiles(const kiln_problem *p)
+{
+    int64_t used = p->tokens * p->topk;
+
+    return load_of(p) == 1 && used > 0 && 4 * used * p->n <= 128 * (int64_t)kn_cus(p);
 }
 
 uint8_t
@@ -250,6 +261,8 @@ kn_routed_block(const kiln_problem *given)
 
     kn_default_types(&p);
     b = blocks_of(&p);
+    if (has_few_tiles(&p))
+        return 16;
     return load <= b->most16 ? 16 : load <= b->most32 ? 32 : load <= b->most64 ? 64 : 128;
 }
 
