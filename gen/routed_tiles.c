@@ -3,7 +3,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum only { ANY, DWORDS, PANELS, LINES, INSIDE, CODES, FLOATS };
+enum only { ANY, DWORDS, PANELS, LINES, INSIDE, CODES, LONG, FLOATS };
 
 enum { LINE = 128 * 8 };     /* bits */
 
@@ -76,6 +76,8 @@ stands_for(const kiln_problem *p, enum only only)
         return p->k * kn_type_bits[p->a] % LINE == 0 && p->k * kn_type_bits[p->b] % LINE == 0;
     case CODES:
         return has_codes(p);
+    case LONG:
+        return kn_scale_k(p) >= 64;
     case FLOATS:
         return has_float_codes(p) && p->k * kn_type_bits[p->b] % LINE == 0;
     case INSIDE:
