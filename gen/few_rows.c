@@ -339,6 +339,19 @@ widen_for_scales(const kiln_problem *p, struct kn_config *g, uint32_t *want)
     kn_quantising_waves(p, g);
 }
 
+/* A wave has columns of gate and of up, 16 and 16: tiles of up to 16 rows have fewer waves for
+ * that, others more columns, of which scores know the time. */
+static void
+hold_both(const kiln_problem *p, struct kn_config *g)
+{
+    if (!kn_gated(p) || g->bn % (g->wn * 32) == 0)
+        return;
+    if (g->bm > 16)
+        g->bn *= 2;
+    else
+        g->wn /= 2;
+}
+
 static bool
 pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -356,8 +369,7 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
                          (bits == 16 && small[i].stages) ? 128 : bits == 32 ? 64 : 256;
         try.wm = small[i].wm;
         try.wn = small[i].wn;
-        if (kn_gated(p) && try.bn % (try.wn * 32))
-            try.wn /= 2;
+        hold_both(p, &try);
         widen_for_scales(p, &try, &want);
         if (!try.domain.align_a)
             try.domain = kn_domain_of(p, 256, try.bk);
