@@ -153,7 +153,8 @@ kn_waits_for_scales(const kiln_problem *p, const struct kn_config *g)
 
 /* What is taken for its score in the place of a tile that has none: `4-wave` of a whole K tile
  * and more for a large one of another loop, of which a launch takes 0.58 to 1.08 of the time;
- * another loop for `4-wave` that waits for scales. */
+ * another loop for `4-wave` that waits for scales; any for the one wave that 16 rows by gate and
+ * up have, which of groups of K is as good. */
 bool
 kn_beats_unscored(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
@@ -162,6 +163,8 @@ kn_beats_unscored(const kiln_problem *p, const struct kn_score *s, const struct 
 
     if (kn_waits_for_scales(p, g))
         return !four;
+    if (kn_gated(p) && g->bm == 16 && !kn_scale_groups(p))
+        return true;
     return four && !kn_schedules[g->schedule].asm_only && p->k >= many * s->bk;
 }
 
