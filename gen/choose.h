@@ -306,11 +306,13 @@ const struct kn_score *kn_score_apart(const kiln_problem *p, const struct kn_con
 /* The score by that row; 0: none. */
 double kn_score_known(const kiln_problem *p, const struct kn_config *g);
 
-/* unscored.c: what scores of walks, and of narrow tiles, must be better by than others; MX
- * types of several products. */
+/* unscored.c: what scores of walks, of narrow tiles and of waves that lie otherwise than those
+ * of the row must be better by than others; MX types of several products. */
 double kn_walk_lead(const kiln_problem *p, const struct kn_config *g);
 double kn_narrow_lead(const kiln_problem *p, const struct kn_config *g);
+double kn_turned_lead(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g);
 bool kn_scaled_batch(const kiln_problem *p);
+
 /* Two MX types that are multiplied product by product, of gfx942; and their rows of
  * one slot with room for several workgroups (tests/timing/scores.c). */
 bool kn_multiplies_blocks(const kiln_problem *p);

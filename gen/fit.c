@@ -78,6 +78,11 @@ kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
         g->wn = g->bn / 64;
         g->wm = g->bm >= 128 ? 2 : 1;
     }
+    if (kn_gated(p) && g->wn > 1 && g->bn % (g->wn * 32) && g->bn % (g->wn * 16) == 0 &&
+        g->bm % (g->wm * 32) == 0) {
+        g->wn /= 2;          /* 16 columns of gate and 16 of up a wave */
+        g->wm *= 2;
+    }
     if (kn_writes_scales(p) && g->wm && g->bn && g->bn % (g->wn * wave_columns(p, g))) {
         uint32_t waves = g->wm * g->wn, wn = g->bn / wave_columns(p, g);
 

@@ -437,7 +437,7 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
             break;
         lead = lead_for(p, s, b->from, &one);
         by = gain(p, s, &one, b) / better_by(p, b->from, &one) / kn_lines_lead(p, &one) /
-             odd_shares(p, &one);
+             odd_shares(p, &one) / kn_turned_lead(p, s, &one);
         slack = p->k < 4 * (int64_t)one.bk ? 1.04 : lead;
         if (by > lead && by / sqrt(slack) > b->rank) {
             b->rank = by / sqrt(slack);
