@@ -27,8 +27,8 @@ kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
         return true;
     return g->split_k > 1 && kn_reads_of(g) != KN_READS_RUNS && !g->split_after && !g->cus &&
            g->abi != KN_ABI_AITER &&
-           !p->beta && !kn_writes_scales(p) && p->out_scale != KILN_OUT_STATIC && !p->amax &&
-           !p->out2 && !p->round && !p->expression[0] && !kn_gated(p) && !kn_wide_sums(p);
+           !kn_writes_scales(p) && !p->amax && !p->out2 && !p->round &&
+           !kn_gated(p) && !kn_wide_sums(p);
 }
 
 /* Shares wait for each other, so all of them run at once. A wave with few blocks reads

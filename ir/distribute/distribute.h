@@ -84,6 +84,8 @@ struct dist {
     kn_ref first;            /* first token of the window, 0: there is none */
     kn_ref area, counters, panel, panel_k; /* acc.panel */
     kn_ref beside;           /* rows.share: LDS slot, or 0 */
+    kn_ref mine;             /* acc.share: whose slices are this wave's; 0: all are */
+    uint32_t splits;         /* slices there are */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;
 };
@@ -301,15 +303,6 @@ kn_ref dist_pulled_fragment(struct dist *d, const struct dist_tile *t,
                             uint32_t f, uint32_t kk);
 kn_ref dist_pulled_scale(struct dist *d, const struct dist_tile *t, uint32_t f,
                          uint32_t kk, int32_t *sel);
-
-/* ---- distribute_slices.c ---- */
-struct dist_span {
-    uint32_t from, to;       /* of accumulators */
-};
-/* Slice s of `splits` of a tile's accumulators: as many as the first, or what is left. */
-struct dist_span dist_slice_of(const struct dist_tile *acc, uint32_t s, uint32_t splits);
-/* Whether acc.share said of one of the slices from .. to - 1 that it is this wave's. */
-kn_ref dist_is_mine(struct dist *d, kn_ref mine, uint32_t from, uint32_t to);
 
 /* ---- distribute_epilogue.c ---- */
 struct dist_epilogue {

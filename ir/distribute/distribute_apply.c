@@ -2,6 +2,7 @@
  * on each accumulator, one after the other, so that what lies between lives
  * briefly. */
 #include "arith.h"
+#include "split.h"
 
 /* The accumulators, one of them, and what its columns and rows have. */
 struct apply {
@@ -13,7 +14,9 @@ struct apply {
     struct dist_out o;
     uint32_t first, rows;    /* of the row blocks of a wave, this part's */
     uint32_t count;          /* accumulators, or pairs, of these */
+    bool sliced;             /* of a slice each: rows of blocks one after the other */
     bool gated;              /* of two sums each, whose first is replaced */
+    struct dist_tile *acc;   /* all sums */
     struct dist_tile *alone; /* sums of a part that is stored at once, or NULL */
     kn_ref *bias[3];         /* by column block: bias, of gate, of up */
     kn_ref *vector[KN_FORMULA_DECLARED]; /* by row or column block */
@@ -184,17 +187,30 @@ row_place(struct apply *a, uint32_t x)
     return a->place[x];
 }
 
-/* Tensors at accumulators [n, n + many), by column block and then row block:
- * on their way. */
+struct place {
+    uint32_t row, col;       /* block of the wave */
+};
+
+/* Accumulator n: by column block and then row block; of slices as tiles have them. */
+static struct place
+place_of(const struct apply *a, uint32_t n)
+{
+    uint32_t across = a->e.b.count;
+
+    return a->sliced ? (struct place){ n / across, n % across }
+                     : (struct place){ a->first + n % a->rows, n / a->rows };
+}
+
+/* Tensors at accumulators [n, n + many), up to `end`: on their way. */
 static void
-load_tensors(struct apply *a, uint32_t n, uint32_t many)
+load_tensors(struct apply *a, uint32_t n, uint32_t many, uint32_t end)
 {
     struct dist *d = a->d;
 
-    for (uint32_t k = n; k < n + many && k < a->count && a->nfrom; k++) {
-        kn_ref col = dist_ic(d, KN_OP_add, a->e.col0, k / a->rows * 16);
-        struct dist_old at = dist_out_places(d, &a->o,
-                                             row_place(a, a->first + k % a->rows), col);
+    for (uint32_t k = n; k < n + many && k < end && a->nfrom; k++) {
+        struct place of = place_of(a, k);
+        kn_ref col = dist_ic(d, KN_OP_add, a->e.col0, of.col * 16);
+        struct dist_old at = dist_out_places(d, &a->o, row_place(a, of.row), col);
 
         for (uint32_t s = 0; s < a->nfrom; s++)
             a->old[k * a->nfrom + s] = dist_out_load(d, &a->o, a->from[s], &at);
@@ -203,14 +219,16 @@ load_tensors(struct apply *a, uint32_t n, uint32_t many)
 
 /* What these loads leave out. */
 static void
-load_rests(struct apply *a, uint32_t n, uint32_t many)
+load_rests(struct apply *a, uint32_t n, uint32_t end)
 {
-    for (uint32_t k = n; k < n + many && k < a->count && dist_out_loose(&a->o); k++)
+    for (uint32_t k = n; k < end && dist_out_loose(&a->o); k++) {
+        struct place of = place_of(a, k);
+
         for (uint32_t s = 0; s < a->nfrom; s++)
             dist_out_rest(a->d, &a->o, &a->e,
-                          &(struct dist_rest){ a->from[s],
-                                               row_place(a, a->first + k % a->rows),
-                                               k / a->rows, &a->old[k * a->nfrom + s] });
+                          &(struct dist_rest){ a->from[s], row_place(a, of.row), of.col,
+                                               &a->old[k * a->nfrom + s] });
+    }
 }
 
 static const uint8_t biases[] = { KN_FX_BIAS, KN_FX_GATE_BIAS, KN_FX_UP_BIAS };
@@ -220,7 +238,7 @@ static void
 apply(struct apply *a, kn_ref *sums, uint32_t n)
 {
     const struct kn_formula_operands *x = &a->x->operands;
-    uint32_t r = n % a->rows, y = n / a->rows;
+    struct place of = place_of(a, n);
     kn_ref acc = sums[0];
 
     a->v.value[a->gated ? KN_FX_GATE : KN_FX_ACC] = acc;
@@ -229,11 +247,10 @@ apply(struct apply *a, kn_ref *sums, uint32_t n)
         a->v.value[KN_FX_UP] = a->v.value[KN_FX_AUX_UP] = sums[1];
     for (int k = 0; k < 3; k++)
         if (a->bias[k])
-            a->v.value[biases[k]] = a->bias[k][y];
+            a->v.value[biases[k]] = a->bias[k][of.col];
     for (uint32_t k = 0; k < x->n; k++)
         if (a->vector[k])
-            a->v.operand[k] = a->vector[k][x->of[k].kind == KN_FO_ROW ? a->first + r
-                                                                 : y];
+            a->v.operand[k] = a->vector[k][x->of[k].kind == KN_FO_ROW ? of.row : of.col];
     for (uint32_t s = 0; s < a->nfrom; s++) {
         kn_ref v = dist_out_old(a->d, &a->o, &a->old[n * a->nfrom + s],
                                 a->v.t.elem);
@@ -336,12 +353,33 @@ reads_c(const struct apply *a, const struct kn_ins *i)
            (kn_formula_has(a->x, KN_FX_C) ? uses(a, KN_FX_C) : !a->node0);
 }
 
+/* Accumulators [from, to). */
+static void
+apply_blocks(struct dist *d, void *of, struct dist_span blocks)
+{
+    struct apply *a = of;
+    uint32_t batch = batch_of(a), to = blocks.to;
+
+    load_tensors(a, blocks.from, batch, to);
+    for (uint32_t n = blocks.from; n < to; n += batch) {
+        uint32_t end = n + batch < to ? n + batch : to;
+
+        load_tensors(a, n + batch, batch, to);
+        load_rests(a, n, end);
+        for (uint32_t k = n; k < end; k++) {
+            struct place at = place_of(a, k);
+
+            apply(a, &a->acc->reg[(at.row * a->e.b.count + at.col) * (a->gated ? 2 : 1)], k);
+        }
+        dist_add(d, KN_OP_sched, 0);
+    }
+}
+
 kiln_status
 expand_apply(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct kn_formula *x = KN_NEW(d->c, struct kn_formula, 1);
-    uint32_t batch, each;
     struct apply a;
 
     if (!d->in->expr)
@@ -351,24 +389,19 @@ expand_apply(struct dist *d, const struct kn_ins *i)
                             dist_acc_type(d, t->reg[0]).elem == KN_T_f64, x));
     KN_TRY(check_apply(d, i, x));
     a = begin(d, i, x);
+    a.acc = t;
     a.alone = i->attr[KN_A_parts] > 1 && !a.gated ? t : NULL;
-    each = a.gated ? 2 : 1;
+    a.sliced = d->mine;
     load_biases(&a, i);
     KN_TRY(load_operands(&a, i));
     if (reads_c(&a, i)) {
         a.tensor[a.nfrom] = KN_FORMULA_DECLARED;
         a.from[a.nfrom++] = a.o.r;
     }
-    batch = batch_of(&a);
     a.old = KN_NEW(d->c, struct dist_old, a.count * (a.nfrom + 1));
-    load_tensors(&a, 0, batch);
-    for (uint32_t n = 0; n < a.count; n += batch) {
-        load_tensors(&a, n + batch, batch);
-        load_rests(&a, n, batch);
-        for (uint32_t k = n; k < n + batch && k < a.count; k++)
-            apply(&a, &t->reg[((a.first + k % a.rows) * a.e.b.count +
-                               k / a.rows) * each], k);
-        dist_add(d, KN_OP_sched, 0);
-    }
+    if (a.sliced)
+        dist_each_slice(d, &(struct dist_sliced){ apply_blocks, &a, t, d->mine, d->splits });
+    else
+        apply_blocks(d, &a, (struct dist_span){ 0, a.count });
     return KILN_OK;
 }

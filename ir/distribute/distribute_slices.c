@@ -37,8 +37,9 @@ dist_slice_of(const struct dist_tile *acc, uint32_t s, uint32_t splits)
                                to < acc->nreg ? to : acc->nreg };
 }
 
-kn_ref
-dist_is_mine(struct dist *d, kn_ref mine, uint32_t from, uint32_t to)
+/* Whether acc.share said of one of the slices from .. to - 1 that it is this wave's. */
+static kn_ref
+is_mine(struct dist *d, kn_ref mine, uint32_t from, uint32_t to)
 {
     kn_ref none = dist_int(d, 0), x;
 
@@ -51,6 +52,32 @@ dist_is_mine(struct dist *d, kn_ref mine, uint32_t from, uint32_t to)
         dist_op(d, KN_OP_slt, kn_vb1, d->lane, dist_int(d, from)), none, x });
     x = dist_op(d, KN_OP_count, kn_s32, dist_op(d, KN_OP_ne, kn_vb1, x, none), 0);
     return dist_op(d, KN_OP_ne, kn_sb1, x, none);
+}
+
+/* Slices from .. to - 1, most often one of all: of more than three halves by turns, since
+ * all that is jumped over waits for its instructions. */
+static void
+each_slice(struct dist *d, const struct dist_sliced *x, uint32_t from, uint32_t to)
+{
+    uint32_t step = to - from > 3 ? (to - from + 1) / 2 : 1;
+
+    for (uint32_t s = from; s < to; s += step) {
+        uint32_t end = s + step < to ? s + step : to;
+        kn_ref here = is_mine(d, x->mine, s, end);
+
+        dist_add(d, KN_OP_if, 0)->arg[0] = here;
+        if (step == 1)
+            x->make(d, x->of, dist_slice_of(x->acc, s, x->splits));
+        else
+            each_slice(d, x, s, end);
+        dist_add(d, KN_OP_end, 0);
+    }
+}
+
+void
+dist_each_slice(struct dist *d, const struct dist_sliced *x)
+{
+    each_slice(d, x, 0, x->splits);
 }
 
 /* Stores this share's slice, or all others: rows of the rest are not there. */
@@ -137,7 +164,9 @@ expand_share(struct dist *d, const struct kn_ins *i)
     left = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ left, one, none });
     mine = dist_op(d, KN_OP_eq, kn_vb1, d->lane, m.share);
     mine = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ mine, m.met, left });
-    dist_move(d, dist_result_of(d, i, kn_v32), mine);
+    d->mine = dist_result_of(d, i, kn_v32);
+    d->splits = m.splits;
+    dist_move(d, d->mine, mine);
     return KILN_OK;
 }
 

@@ -2,7 +2,7 @@
  * fragments, at any byte, or to the rows that ids name (through LDS:
  * distribute_runs.c); added to what is there if C is asked for. Where a lane's
  * accumulators are: distribute_epilogue.c. */
-#include "distribute.h"
+#include "split.h"
 
 struct dist_out
 dist_out(struct dist *d, const struct kn_ins *i)
@@ -312,26 +312,18 @@ store_span(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
     }
 }
 
-/* The slices `of` that acc.share says are this wave's, most often one of all: of more
- * than three halves by turns, since all that is jumped over waits for its instructions. */
+struct stored {
+    const struct kn_ins *i;
+    const struct dist_out *o;
+    const struct dist_epilogue *e;
+};
+
 static void
-store_slices(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
-             const struct dist_epilogue *e, struct dist_span of)
+store_slice(struct dist *d, void *of, struct dist_span blocks)
 {
-    uint32_t splits = (uint32_t)i->attr[KN_A_splits], half = (of.to - of.from + 1) / 2;
-    uint32_t step = of.to - of.from > 3 ? half : 1;
+    const struct stored *x = of;
 
-    for (uint32_t s = of.from; s < of.to; s += step) {
-        uint32_t end = s + step < of.to ? s + step : of.to;
-        kn_ref here = dist_is_mine(d, dist_operand(d, i->arg[7]), s, end);
-
-        dist_add(d, KN_OP_if, 0)->arg[0] = here;
-        if (step == 1)
-            store_span(d, i, o, e, dist_slice_of(dist_tile(d, i->arg[0]), s, splits));
-        else
-            store_slices(d, i, o, e, (struct dist_span){ s, end });
-        dist_add(d, KN_OP_end, 0);
-    }
+    store_span(d, x->i, x->o, x->e, blocks);
 }
 
 /* store: converts and writes every fragment, or those of a share of A's; add=1
@@ -354,7 +346,9 @@ expand_store(struct dist *d, const struct kn_ins *i)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store vec=8 needs "
                           "waves of 32 to 256 columns, by 32");
     if (i->arg[7])
-        store_slices(d, i, &o, &e, (struct dist_span){ 0, (uint32_t)i->attr[KN_A_splits] });
+        dist_each_slice(d, &(struct dist_sliced){
+            store_slice, &(struct stored){ i, &o, &e }, dist_tile(d, i->arg[0]),
+            dist_operand(d, i->arg[7]), (uint32_t)i->attr[KN_A_splits] });
     else
         store_span(d, i, &o, &e, (struct dist_span){ part * rows / parts * e.b.count,
                                                      (part + 1) * rows / parts * e.b.count });

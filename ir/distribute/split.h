@@ -1,5 +1,5 @@
 /* split.h - what a share of K leaves in memory, and how it is added up: between
- * distribute_split.c and distribute_slices.c. */
+ * distribute_split.c, distribute_slices.c and what works on slices of a tile. */
 #ifndef KN_SPLIT_H
 #define KN_SPLIT_H
 
@@ -14,6 +14,22 @@ struct area {
     uint32_t size;           /* bytes of a sum */
     struct kn_type type;     /* of a lane's part of a block */
 };
+
+struct dist_span {
+    uint32_t from, to;       /* of accumulators */
+};
+/* Slice s of `splits` of a tile's accumulators: as many as the first, or what is left. */
+struct dist_span dist_slice_of(const struct dist_tile *acc, uint32_t s, uint32_t splits);
+
+/* What is made of each slice, and of which there are: acc.share's, this wave's alone. */
+struct dist_sliced {
+    void (*make)(struct dist *d, void *of, struct dist_span blocks);
+    void *of;
+    const struct dist_tile *acc;
+    kn_ref mine;
+    uint32_t splits;
+};
+void dist_each_slice(struct dist *d, const struct dist_sliced *x);
 
 struct joined {
     const struct area *x;
