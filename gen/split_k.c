@@ -27,22 +27,30 @@ kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
         return true;
     return g->split_k > 1 && kn_reads_of(g) != KN_READS_RUNS && !g->split_after && !g->cus &&
            g->abi != KN_ABI_AITER &&
-           !kn_writes_scales(p) && !p->amax && !p->out2 && !p->round &&
-           !kn_gated(p) && !kn_wide_sums(p);
+           !kn_writes_scales(p) && !p->amax && !p->out2 && !p->round && !kn_wide_sums(p);
 }
 
-/* Shares wait for each other, so all of them run at once. A wave with few blocks reads
- * those of all shares as fast as it meets them, one with many has no registers for both,
- * but where sums are AGPRs (docs/loops.md). */
+/* A wave with few blocks reads those of all shares as fast as it meets them, one with many has no
+ * registers for both, but where sums are AGPRs (docs/loops.md). Slices of gate and up are pairs, of
+ * which there are at least half as many as shares. */
+static bool
+has_slices(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t blocks = g->wm && g->wn ? g->bm * g->bn / (256 * g->wm * g->wn) : 0;
+    uint32_t parts = blocks >> kn_gated(p);
+
+    return parts >= 4 && (!kn_gated(p) || 2 * parts >= g->split_k) &&
+           (blocks <= 16 || kn_schedules[g->schedule].asm_only);
+}
+
+/* Shares wait for each other, so all of them run at once. */
 bool
 kn_joins_all(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t blocks = g->wm && g->wn ? g->bm * g->bn / (256 * g->wm * g->wn) : 0;
-
     if (g->join)
         return g->join == KN_JOIN_ALL;
     return kn_may_join_all(p, g) && !kn_panels(p, g) && !kn_family_of(p)->ragged && p->m && p->n &&
-           blocks >= 4 && (blocks <= 16 || kn_schedules[g->schedule].asm_only) &&
+           has_slices(p, g) &&
            kn_tiles_of(p, g->bm, g->bn) * g->split_k <= kn_cus(p);
 }
 

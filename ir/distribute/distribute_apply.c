@@ -17,6 +17,7 @@ struct apply {
     bool sliced;             /* of a slice each: rows of blocks one after the other */
     bool gated;              /* of two sums each, whose first is replaced */
     struct dist_tile *acc;   /* all sums */
+    struct dist_tile alike;  /* as many as there are sums, or pairs */
     struct dist_tile *alone; /* sums of a part that is stored at once, or NULL */
     kn_ref *bias[3];         /* by column block: bias, of gate, of up */
     kn_ref *vector[KN_FORMULA_DECLARED]; /* by row or column block */
@@ -323,6 +324,7 @@ begin(struct dist *d, const struct kn_ins *i, const struct kn_formula *x)
     a.node0 = i->attr[KN_A_mode] ? 0 : x->aux;
     a.end = i->attr[KN_A_mode] ? x->aux : x->n;
     t.nreg /= a.gated ? 2 : 1;
+    a.alike = t;
     a.e = dist_epilogue(d, &t);
     a.first = part * a.e.a.count / parts;
     a.rows = (part + 1) * a.e.a.count / parts - a.first;
@@ -400,7 +402,7 @@ expand_apply(struct dist *d, const struct kn_ins *i)
     }
     a.old = KN_NEW(d->c, struct dist_old, a.count * (a.nfrom + 1));
     if (a.sliced)
-        dist_each_slice(d, &(struct dist_sliced){ apply_blocks, &a, t, d->mine, d->splits });
+        dist_each_slice(d, &(struct dist_sliced){ apply_blocks, &a, &a.alike, d->mine, d->splits });
     else
         apply_blocks(d, &a, (struct dist_span){ 0, a.count });
     return KILN_OK;

@@ -2,7 +2,7 @@
  * scales, bias, gate, factors of rows. Accumulator (i, j) of a wave holds, per
  * lane, row i*16 + lane%16 and columns j*16 + 4*(lane/16) + 0..3 of the wave's
  * part of the tile. */
-#include "distribute.h"
+#include "split.h"
 
 #include <string.h>
 
@@ -324,6 +324,21 @@ dist_gated(struct dist *d, int act, kn_ref g, kn_ref u)
     return dist_op(d, KN_OP_fmul, dist_acc_type(d, g), swish(d, v[0], &acts[act]), v[1]);
 }
 
+struct gating {
+    const struct dist_tile *s, *t;
+    int act;
+};
+
+/* Of t's blocks the ones that a wave has a slice of, in the registers of their gates. */
+static void
+gate_slice(struct dist *d, void *of, struct dist_span blocks)
+{
+    const struct gating *x = of;
+
+    for (uint32_t n = blocks.from; n < blocks.to; n++)
+        dist_move(d, x->t->reg[n], dist_gated(d, x->act, x->s->reg[2 * n], x->s->reg[2 * n + 1]));
+}
+
 /* acc.gate: column blocks 2j (gate) and 2j + 1 (up) become block j. */
 kiln_status
 expand_gate(struct dist *d, const struct kn_ins *i)
@@ -337,8 +352,11 @@ expand_gate(struct dist *d, const struct kn_ins *i)
     *t = (struct dist_tile){ .kind = DT_ACC, .nreg = s->nreg / 2,
                              .reg = KN_NEW(d->c, kn_ref, s->nreg / 2) };
     for (uint32_t n = 0; n < t->nreg; n++)
-        t->reg[n] = act < KN_GATED
+        t->reg[n] = act < KN_GATED && !d->mine
                     ? dist_gated(d, act, s->reg[2 * n], s->reg[2 * n + 1])
                     : s->reg[2 * n + (act == KN_UP_ALONE)];
+    if (act < KN_GATED && d->mine)
+        dist_each_slice(d, &(struct dist_sliced){ gate_slice, &(struct gating){ s, t, act },
+                                                  t, d->mine, d->splits });
     return KILN_OK;
 }

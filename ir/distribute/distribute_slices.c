@@ -18,20 +18,23 @@ struct meeting {
     const struct dist_tile *acc;
     kn_ref share;
     struct dist_counter own; /* of this share's slice */
-    uint32_t splits;
+    uint32_t splits, each;   /* slices; accumulators of one */
     kn_ref met;              /* s.i32: 1 if all have come while this one looked */
 };
 
+/* Accumulators of a slice: of gate and up whole pairs. */
 static uint32_t
-slice_length(const struct dist_tile *acc, uint32_t splits)
+slice_length(const struct dist_tile *acc, uint32_t splits, bool pairs)
 {
-    return (acc->nreg + splits - 1) / splits;
+    uint32_t unit = pairs ? 2 : 1;
+
+    return (acc->nreg / unit + splits - 1) / splits * unit;
 }
 
-struct dist_span
-dist_slice_of(const struct dist_tile *acc, uint32_t s, uint32_t splits)
+static struct dist_span
+slice_of(const struct dist_tile *acc, uint32_t s, uint32_t each)
 {
-    uint32_t each = slice_length(acc, splits), from = s * each, to = from + each;
+    uint32_t from = s * each, to = from + each;
 
     return (struct dist_span){ from < acc->nreg ? from : acc->nreg,
                                to < acc->nreg ? to : acc->nreg };
@@ -67,7 +70,7 @@ each_slice(struct dist *d, const struct dist_sliced *x, uint32_t from, uint32_t 
 
         dist_add(d, KN_OP_if, 0)->arg[0] = here;
         if (step == 1)
-            x->make(d, x->of, dist_slice_of(x->acc, s, x->splits));
+            x->make(d, x->of, slice_of(x->acc, s, slice_length(x->acc, x->splits, false)));
         else
             each_slice(d, x, s, end);
         dist_add(d, KN_OP_end, 0);
@@ -85,7 +88,7 @@ static void
 leave_slices(struct dist *d, const struct meeting *m, bool own)
 {
     for (uint32_t s = 0; s < m->splits; s++) {
-        struct dist_span of = dist_slice_of(m->acc, s, m->splits);
+        struct dist_span of = slice_of(m->acc, s, m->each);
         kn_ref mine = dist_op(d, KN_OP_eq, kn_sb1, m->share, dist_int(d, s));
         kn_ref none = dist_int(d, 0);
         struct area x = m->x;
@@ -107,6 +110,7 @@ open_meeting(struct dist *d, const struct kn_ins *i)
     kn_ref counters = dist_address(d, dist_operand(d, i->arg[2]), d->wave,
                                    dist_int(d, 4 * splits), 0);
 
+    m.each = slice_length(m.acc, splits, i->attr[KN_A_pairs]);
     m.own.r = dist_range(d, counters, 4 * (int64_t)splits);
     m.own.at = dist_op(d, KN_OP_mov, kn_v32, dist_ic(d, KN_OP_mul, m.share, 4), 0);
     m.own.most = dist_int(d, splits);
@@ -267,7 +271,8 @@ dist_join_slices(struct dist *d, const struct joined *j, const struct dist_tile 
     uint32_t loads = j->splits == 2 ? 1 : j->splits;
     uint32_t batch = (acc->nreg > FEW ? 40 : 20) / (loads + 1);
     kn_ref left = dist_temp(d, kn_v32), n, end, sum[40];
-    struct picked x = { .acc = acc, .each = slice_length(acc, j->splits), .sum = sum };
+    struct picked x = { .acc = acc, .each = slice_length(acc, j->splits, j->pairs),
+                        .sum = sum };
 
     dist_move(d, left, mine);
     dist_add(d, KN_OP_loop, 0);

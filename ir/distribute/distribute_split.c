@@ -326,7 +326,8 @@ expand_join(struct dist *d, const struct kn_ins *i)
     kn_ref base = dist_address(d, area, rest, rest ? share : 0, 0);
     struct area x = open_area(d, acc, base, dist_operand(d, i->arg[3]),
                               rest ? 1 : splits);
-    struct joined j = { &x, acc->nreg > 2 || i->arg[4] ? own : 0, splits };
+    struct joined j = { &x, acc->nreg > 2 || i->arg[4] ? own : 0, splits,
+                        i->attr[KN_A_pairs] != 0 };
 
     if (i->arg[4])
         dist_join_slices(d, &j, acc, dist_operand(d, i->arg[4]));

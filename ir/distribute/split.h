@@ -18,10 +18,8 @@ struct area {
 struct dist_span {
     uint32_t from, to;       /* of accumulators */
 };
-/* Slice s of `splits` of a tile's accumulators: as many as the first, or what is left. */
-struct dist_span dist_slice_of(const struct dist_tile *acc, uint32_t s, uint32_t splits);
-
-/* What is made of each slice, and of which there are: acc.share's, this wave's alone. */
+/* What is made of each slice that acc.share said is this wave's; acc: of gate and up what
+ * they become, of which a slice has half as many as of both. */
 struct dist_sliced {
     void (*make)(struct dist *d, void *of, struct dist_span blocks);
     void *of;
@@ -36,6 +34,7 @@ struct joined {
     kn_ref own;              /* the share whose sums are in registers; 0: it is
                               * read as the others, faster of one or two blocks */
     uint32_t splits;
+    bool pairs;              /* slices are of pairs, of gate and up */
 };
 
 kn_ref dist_range(struct dist *d, kn_ref base, int64_t bytes);

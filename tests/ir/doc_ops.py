@@ -248,7 +248,8 @@ SENTENCES = {
                  "have come, and what others no longer wait for when it is the last",
     "acc.join": "accumulators become the sum of the area's shares, in order: "
                 "area, number of this share, rows left; with what `acc.share` says, of "
-                "those slices",
+                "those slices (`pairs=1`: of gate and up), which alone `acc.apply` and "
+                "`acc.gate` then work on",
     "fold": "sum over lane `l` and `l ^ 1`, `l ^ 2`, `7 - l` of 8 or `15 - l` "
             "of 16: of the first where bit `first` of `l` is 0, else of the second; "
             "`swap=1`: of the other lane's first and this one's second",
