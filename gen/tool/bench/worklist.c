@@ -81,6 +81,9 @@ set_field(struct source *s, size_t row, int col, struct kn_work *w)
     if (id == KN_NFLAGS)
         return kn_csv_fail(s->t->c, &s->csv, row, col, "no flag of a problem "
                            "or configuration has this name");
+    if (kn_flag_repeats(&kn_flags[id]))
+        return kn_csv_fail(s->t->c, &s->csv, row, col, "what an expression names is declared "
+                           "in front of it: 'row:s, acc * s'");
     if (!kn_value_parse(s->t->c, &kn_flags[id], text, &v)) {
         kn_putf(&b, "%s takes %s, not '%s'", kn_flags[id].name,
                 kn_flags[id].spec, text);
