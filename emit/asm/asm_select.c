@@ -235,10 +235,10 @@ kn_asm_held(struct select *s, struct kn_asm_opnd o)
 
     if (o.kind != KN_ASM_IMM)
         return kn_asm_vector(s, o);
-    for (n = 0; n < s->nheld && n < 8; n++)
+    for (n = 0; n < s->nheld && n < KN_ASM_HELD; n++)
         if (h[n].value == o.v)
             return h[n].r;
-    n = s->nheld++ % 8;
+    n = s->nheld++ % KN_ASM_HELD;
     h[n] = (struct kn_asm_held){ o.v, kn_asm_vector(s, o) };
     return h[n].r;
 }

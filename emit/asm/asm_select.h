@@ -5,6 +5,8 @@
 
 #include "asm.h"
 
+enum { KN_ASM_HELD = 20 };   /* constants in vector registers: those of an erf, and a few */
+
 struct select {
     struct kn_asm *a;
     const struct kn_fn *f;
@@ -20,10 +22,15 @@ struct select {
     struct kn_asm_held {
         int32_t value;
         struct kn_asm_opnd r;
-    } literal[16], held[8],  /* scalars, vectors that hold constants in this
+    } literal[16], held[KN_ASM_HELD],  /* scalars, vectors that hold constants in this
                               * run */
       masks[8];              /* masks, by the value that is a condition */
     uint32_t nliteral, nheld, nmasks;
+    struct {
+        kn_ref of;           /* accumulators; 0: none of this run */
+        size_t at;           /* the last operation that read them */
+        struct kn_asm_opnd r; /* vector registers that have them */
+    } copy;
     struct kn_asm_opnd lanes[4];     /* masks of this run: bit of the number */
     struct {
         int32_t next, end, head;     /* labels; -1: none */

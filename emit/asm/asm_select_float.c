@@ -69,7 +69,35 @@ half_pair(struct select *s)
              kn_asm_held(s, kn_asm_arg(s, 1)));
 }
 
-/* By element, or by two, in vector registers; a uniform result is moved back. */
+/* Whether the operation that is selected now finds value x as operation `at` did. */
+static bool
+stays_from(const struct select *s, size_t at, kn_ref x)
+{
+    while (at < s->at && s->f->ins[at].dst != x)
+        at++;
+    return at == s->at;
+}
+
+/* Argument a, of accumulators in vector registers, where all that it is an argument of in this
+ * run finds it. */
+static struct kn_asm_opnd
+read_once(struct select *s, int a)
+{
+    struct kn_asm_opnd o = kn_asm_arg(s, a);
+    kn_ref x = s->i->arg[a];
+
+    if (o.kind != KN_ASM_REG || kn_asm_cls(s, o) != KN_ASM_A)
+        return o;
+    if (s->copy.of != x || !stays_from(s, s->copy.at, x)) {
+        s->copy.of = x;
+        s->copy.r = kn_asm_vector(s, o);
+    }
+    s->copy.at = s->at;
+    return s->copy.r;
+}
+
+/* By element, or by two, in vector registers; a uniform result, or an accumulator's, is moved
+ * back. */
 static void
 floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
 {
@@ -81,8 +109,8 @@ floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
         return;
     }
     for (int a = 0; a < nargs; a++)
-        x[a] = kn_asm_arg(s, a);
-    if (kn_asm_is_scalar(s, d))
+        x[a] = read_once(s, a);
+    if (kn_asm_is_scalar(s, d) || (two && kn_asm_cls(s, d) == KN_ASM_A))
         to = kn_asm_new(s->a, KN_ASM_V, d.n);
     for (int a = 0; a < nargs && two && is_pair(s, to, 0); a++)
         x[a] = one_for_all(s, x[a]);
@@ -104,7 +132,7 @@ floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
         if (pair)
             s->a->op[s->a->nop - 1].mods = packed_mods(s, x, nargs);
     }
-    if (kn_asm_is_scalar(s, d))
+    if (to.v != d.v)
         kn_asm_copy(s, d, to);
 }
 

@@ -8,6 +8,7 @@ new_run(struct select *s)
 {
     s->scc = 0;
     s->nliteral = s->nheld = s->nmasks = 0;
+    s->copy.of = 0;
     memset(s->lanes, 0, sizeof s->lanes);
 }
 

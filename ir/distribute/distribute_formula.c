@@ -21,8 +21,8 @@ odd(struct dist_arith *a, kn_ref x, const struct odd *f)
 {
     kn_ref y, t, p, q;
 
-    y = op2(a, KN_OP_fmin, x, num(a, f->most));
-    y = op2(a, KN_OP_fmax, y, num(a, -f->most));
+    y = op2(a, KN_OP_fmax, x, num(a, -f->most)); /* one instruction: v_med3_f32 */
+    y = op2(a, KN_OP_fmin, y, num(a, f->most));
     t = mul(a, y, y);
     p = mul(a, polynomial(a, t, f->p, f->np), y);
     q = op1(a, KN_OP_rcp, polynomial(a, t, f->q, f->nq));
