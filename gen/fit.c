@@ -56,7 +56,8 @@ kn_shareable(const struct kn_config *g)
 }
 
 /* Columns of an output of which a wave had better have a multiple: in a tile of several
- * scales' columns all of one, whose codes are whole lines of memory, of as many waves. */
+ * scales' columns all of one, whose codes are whole lines of memory, of as many waves; not of
+ * MX types that are converted, to f16 apart, of whose loops others take up to twice as long. */
 static uint32_t
 wave_columns(const kiln_problem *p, const struct kn_config *g)
 {
@@ -65,6 +66,7 @@ wave_columns(const kiln_problem *p, const struct kn_config *g)
     bool several = p->out_scale == KILN_OUT_BLOCK128 && !kn_family_of(p)->routed &&
                    g->bn % whole == 0 && wn > 1 && waves % wn == 0 &&
                    g->bm % (waves / wn * 16) == 0 &&
+                   (!kn_multiplies_blocks(p) || kn_class_of(p) == KN_CLASS_E5) &&
                    (kn_reads_of(g) != KN_READS_TILE || g->bm / (waves / wn) >= 64);
 
     return several ? whole : kn_output_columns(p, g);
