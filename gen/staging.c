@@ -133,11 +133,11 @@ wide_turned(const kiln_problem *p, char side)
     return !kn_along_k(p, side) && kn_type_bits[side == 'a' ? p->a : p->b] > 16;
 }
 
-/* A wave that has all columns of an output scale has no registers for more. */
+/* A wave that has all columns of a block's output scale has no registers for more. */
 bool
 kn_adds_groups(const kiln_problem *p)
 {
-    return kn_scale_groups(p) && !kn_writes_scales(p);
+    return kn_scale_groups(p) && p->out_scale != KILN_OUT_BLOCK128;
 }
 
 bool
