@@ -154,7 +154,8 @@ kn_waits_for_scales(const kiln_problem *p, const struct kn_config *g)
 /* What is taken for its score in the place of a tile that has none: `4-wave` of a whole K tile
  * and more for a large one of another loop, of which a launch takes 0.58 to 1.08 of the time;
  * another loop for `4-wave` that waits for scales; any for the one wave that 16 rows by gate and
- * up have, which of groups of K is as good. */
+ * up have, which of groups of K is as good, and for few rows of which a wave has whole output
+ * scales. */
 bool
 kn_beats_unscored(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
@@ -163,7 +164,8 @@ kn_beats_unscored(const kiln_problem *p, const struct kn_score *s, const struct 
 
     if (kn_waits_for_scales(p, g))
         return !four;
-    if (kn_gated(p) && g->bm == 16 && !kn_scale_groups(p))
+    if ((kn_gated(p) && g->bm == 16 && !kn_scale_groups(p)) ||
+        (kn_writes_scales(p) && g->bm <= 64))
         return true;
     return four && !kn_schedules[g->schedule].asm_only && p->k >= many * s->bk;
 }
