@@ -25,12 +25,19 @@ kn_direct_to_reg(const struct kn_config *g)
     return kn_reads_of(g) == KN_READS_MEMORY;
 }
 
+/* Of a wave's rows of B, 16 and 16 in turn of gate and up. */
+static bool
+has_quarters(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->bn % (g->wn * 64u << kn_gated(p)) == 0;
+}
+
 /* Both copy lines of 6-bit types in the tallest tiles. */
 static bool
 copies_lines(const kiln_problem *p, const struct kn_config *g)
 {
-    return six_bits(p) && g->bm == 256 && g->wm == 2 && g->bn % (g->wn * 64) == 0 &&
-           (!g->domain.ktail || p->k) && !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
+    return six_bits(p) && g->bm == 256 && g->wm == 2 && has_quarters(p, g) &&
+           (!g->domain.ktail || p->k) && !p->b_layout && g->stagger < 2 &&
            !kn_family_of(p)->routed && kn_scale_batch(p, g);
 }
 
@@ -47,7 +54,7 @@ lags_by_quarters(const kiln_problem *p, const struct kn_config *g)
     return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 &&
            g->copies == KN_COPIES_LINES && g->wn && g->bm % (g->wm * 64) == 0 &&
            !kn_family_of(p)->routed &&
-           g->bn % (g->wn * 64) == 0 && kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b');
+           has_quarters(p, g) && kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b');
 }
 
 bool

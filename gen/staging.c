@@ -227,7 +227,7 @@ kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side)
     kiln_type t = side == 'a' ? p->a : p->b;
 
     return kn_along_k(p, (char)side) && g->bk * kn_type_bits[t] % (8 * KN_LINE) == 0 &&
-           (side == 'a' || (!p->b_layout && (!kn_gated(p) || kn_family_of(p)->routed)));
+           (side == 'a' || !p->b_layout);
 }
 
 bool
@@ -269,6 +269,7 @@ in_rings(const kiln_problem *p, const struct kn_config *g, int side)
     uint32_t threads = g->wm * g->wn * 64;
 
     return (line || kn_in_lines(p, g, side)) && (lanes == 8 || lanes == 16) &&
+           (side == 'a' || !kn_gated(p) || kn_family_of(p)->routed) &&
            threads / lanes % 16 == 0 && kn_stored(p, t) == staged(p, t);
 }
 

@@ -20,7 +20,7 @@ steps_of(const struct kn_ins *i, uint32_t steps)
                            ((part + 1) * steps + parts - 1) / parts };
 }
 
-/* A share begins that many rows of a wave below the view. */
+/* A share begins that many rows of a wave below the view, of gate and up half of them. */
 static kn_ref
 copy_rsrc(struct dist *d, const struct dist_tile *v, kn_ref slot)
 {
@@ -31,7 +31,7 @@ copy_rsrc(struct dist *d, const struct dist_tile *v, kn_ref slot)
     if (!l->share || !share)
         return dist_rsrc(d, v->base, v->rem);
     below = dist_ic(d, KN_OP_mul, v->pitch,
-                    (int64_t)share * dist_share_rows(d, l));
+                    (int64_t)share * dist_share_rows(d, l) / (v->up ? 2 : 1));
     return dist_rsrc(d, dist_op(d, KN_OP_add, kn_s64, v->base,
                                 dist_op(d, KN_OP_sext, kn_s64, below, 0)),
                      dist_ic(d, KN_OP_smax,

@@ -169,21 +169,19 @@ dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
     const struct kn_lds *l = dist_lds(d, v->lds);
     kn_ref low, pair;
 
-    if (v->up) {             /* 16 gate rows, their 16 up rows, and so on */
-        low = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, row, 4), 1);
-        pair = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_shr, row, 5), 4);
-        row = dist_i2(d, KN_OP_add, pair, dist_ic(d, KN_OP_and, row, 15));
-        row = dist_i2(d, KN_OP_add, row, dist_i2(d, KN_OP_mul, low, v->up));
-        if (!l->shift)
-            return row;
-    }
     if (l->share) {          /* the rows of a wave, those of the next one */
         uint32_t per = dist_share_rows(d, l);
 
         low = dist_ic(d, KN_OP_urem, row, per);
         row = dist_ic(d, KN_OP_udiv, row, per);
         row = dist_ic(d, KN_OP_mul, row, (int64_t)per * l->share);
-        return dist_i2(d, KN_OP_add, row, low);
+        row = dist_i2(d, KN_OP_add, row, low);
+    }
+    if (v->up) {             /* 16 gate rows, their 16 up rows, and so on */
+        low = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, row, 4), 1);
+        pair = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_shr, row, 5), 4);
+        row = dist_i2(d, KN_OP_add, pair, dist_ic(d, KN_OP_and, row, 15));
+        row = dist_i2(d, KN_OP_add, row, dist_i2(d, KN_OP_mul, low, v->up));
     }
     if (!l->shift)           /* shuffled: a row is a block of 32 already */
         return row;
