@@ -63,10 +63,12 @@ wave_columns(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t whole = kn_output_block(p) << kn_gated(p);
     uint32_t wn = g->bn / whole, waves = g->wm * g->wn;
+    bool converted = kn_dequant(p) && kn_type_mx[p->a] &&
+                     kn_elems[kn_shape_of(p, g).ta].bits < 16;
     bool several = p->out_scale == KILN_OUT_BLOCK128 && !kn_family_of(p)->routed &&
                    g->bn % whole == 0 && wn > 1 && waves % wn == 0 &&
                    g->bm % (waves / wn * 16) == 0 &&
-                   (!kn_multiplies_blocks(p) || kn_class_of(p) == KN_CLASS_E5) &&
+                   !converted &&
                    (kn_reads_of(g) != KN_READS_TILE || g->bm / (waves / wn) >= 64);
 
     return several ? whole : kn_output_columns(p, g);
