@@ -80,6 +80,7 @@ kn_asm_text(struct kn_ctx *c, const struct kn_fn *f, struct kn_buf *out)
             a.limit[lack], names[lack]));
     kn_asm_drop_moves(&a);
     kn_asm_wait(&a);
+    kn_asm_away(&a);
     kn_asm_print(&a, out);
     return KILN_OK;
 }

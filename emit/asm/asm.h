@@ -6,8 +6,9 @@
  * select: machine operations over virtual registers; join: copies that need no
  * register; quad: descriptors in place; sched, order: matrix and other operations
  * side by side, what memory waits for first; reads: proves that each reads what it
- * read; regs: registers, never spilled; waits: counters and wait states; print: the
- * text. LLVM only assembles. What an operation has no row for is UNSUPPORTED. */
+ * read; regs: registers, never spilled; waits: counters and wait states; away: what
+ * hardly ever runs goes behind the end; print: the text. LLVM only assembles. What an
+ * operation has no row for is UNSUPPORTED. */
 #ifndef KN_ASM_H
 #define KN_ASM_H
 
@@ -48,6 +49,7 @@ struct kn_asm_op {
     uint8_t early;           /* the result is written while sources are read */
     uint8_t cbsz, blgp;      /* formats of a matrix instruction */
     uint8_t dpp;             /* its first source comes from other lanes */
+    uint8_t rare;            /* a branch around what hardly ever runs */
     uint8_t byte;            /* of its destination, the only one it writes; 0: none */
     uint16_t isa;            /* KN_I_* */
     struct kn_asm_opnd o[KN_ASM_MAXOPND];
@@ -168,6 +170,9 @@ enum kn_asm_class kn_asm_allocate(struct kn_asm *a);
 /* Waits for LDS and scalar loads, and s_nop for what the hardware does not
  * interlock (isa/hazard.def). */
 void kn_asm_wait(struct kn_asm *a);
+
+/* What hardly ever runs is behind the end; after waits, whose ways do not change. */
+void kn_asm_away(struct kn_asm *a);
 
 void kn_asm_print(const struct kn_asm *a, struct kn_buf *out);
 

@@ -84,6 +84,7 @@ select_if(struct select *s)
     s->open[s->nopen].end = -1;
     test(s);
     branch(s, KN_I_s_cbranch_scc0, s->open[s->nopen++].next);
+    s->a->op[s->a->nop - 1].rare = s->i->attr[KN_A_likely] == 2;
     new_run(s);
 }
 

@@ -290,6 +290,39 @@ test_loop(void **state)
     kn_ctx_free(&r.c);
 }
 
+/* What hardly ever runs, and in it what runs more rarely still, is behind the end. */
+static void
+test_rare(void **state)
+{
+    struct run r;
+    const char *end;
+
+    (void)state;
+    lower(&r,
+          "  %l:v.i32 = lane\n"
+          "  %q:s.i64 = addr %P\n"
+          "  %r:rsrc = rsrc %q, 4096\n"
+          "  %o:v.i32 = shl %l, 2\n"
+          "  %last:s.b1 = eq %n, 7\n"
+          "  if %last likely=2\n"
+          "    stg %r, %o, %l elem=i32\n"
+          "    %odd:s.b1 = eq %n, 5\n"
+          "    if %odd likely=2\n"
+          "      stg %r, %l, %l elem=i32\n"
+          "    end\n"
+          "  else\n"
+          "    stg %r, %o, %o elem=i32\n"
+          "  end\n");
+    assert_int_equal(r.status, KILN_OK);
+    expect(&r, "s_cbranch_scc1 .L3\n");
+    end = strstr(code(&r), "s_endpgm");
+    assert_non_null(end);
+    assert_non_null(end = strstr(end, ".L3:\n\tbuffer_store_dword v"));
+    assert_non_null(end = strstr(end, "s_cbranch_scc1 .L4\n.L1:\n\ts_branch .L2\n"));
+    assert_non_null(strstr(end, ".L4:\n\tbuffer_store_dword v"));
+    kn_ctx_free(&r.c);
+}
+
 static void
 test_registers_run_out(void **state)
 {
@@ -434,6 +467,7 @@ main(void)
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_descriptor),
         cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_rare),
         cmocka_unit_test(test_registers_run_out),
         cmocka_unit_test(test_narrow_offset),
         cmocka_unit_test(test_moved),
