@@ -114,6 +114,9 @@ bool kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 bool kn_pick_direct(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, struct kn_buf *why);
 
+/* MX weights whose widening takes no longer than products beside it. */
+bool kn_widens_soon(const kiln_problem *p);
+
 /* Copies lines where rows begin inside them and g can, of some K tiles: slots may
  * be more by one, a walk over tiles is none. False: g is as it was. fit.c */
 bool kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,

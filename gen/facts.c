@@ -303,10 +303,11 @@ steps_of(const struct given *x, const struct kn_facts *f)
         return f->FOLD_TILES;
     if (f->widens_late)
         return common_turn(f->SLOTS, 2);
+    if (f->widens_scaled || f->turns_sb)
+        return common_turn(f->by_lines ? f->WAITING : reads == KN_READS_TILE ? 1 : turn,
+                           f->SB_TILES);
     if (f->by_lines && !f->line_ring)
         return common_turn(turn, f->WAITING);
-    if (f->widens_scaled || f->turns_sb)
-        return common_turn(reads == KN_READS_TILE ? 1 : turn, f->SB_TILES);
     return odd && reads != KN_READS_STEP ? 2 * turn : turn;
 }
 

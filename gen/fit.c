@@ -433,6 +433,22 @@ kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     }
 }
 
+bool
+kn_widens_soon(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_MX32 && kn_type_bits[p->b] != 6;
+}
+
+/* The same beside weights that are widened: not of rows at half lines, of which every second begins
+ * at one, but of 8 bits; of 6 bits and nvfp4, whose widening takes longer, of four waves. */
+static bool
+widened_pay(const kiln_problem *p, const struct kn_config *g)
+{
+    bool half = p->lda * kn_type_bits[p->a] % (4 * KN_LINE) == 0;
+
+    return kn_type_bits[p->b] == 8 || (!half && (kn_widens_soon(p) || g->wm * g->wn == 4));
+}
+
 /* Rows that are loaded by lines on their way through registers: of two lines a K tile as much
  * is in flight without; in small tiles the way into the loop, which is a K tile longer,
  * counts (measured on gfx950). Beside an A that is quantised, rows that begin at 16 bytes are
@@ -446,6 +462,8 @@ shifts_pay(const kiln_problem *p, const struct kn_config *g)
     bool turned = p->layout != KILN_NT;
     kiln_type by_lines = kn_prequant(p) ? p->b : p->a;
 
+    if (kn_dequant(p) && !widened_pay(p, g))
+        return false;
     if (kn_prequant(p) && (g->bm * g->bn > 128 * 256 || g->domain.align_b >= 16))
         return false;
     return kn_targets[p->target].dma == 16 && g->bm * g->bn >= 64 * 96 &&
@@ -485,7 +503,7 @@ routed_lines_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config
 static bool
 lines_in(struct kn_ctx *c, const kiln_problem *p, struct kn_config *try)
 {
-    uint32_t batch = kn_scale_batch(p, try);
+    uint32_t batch = kn_widens_scaled(p) ? 0 : kn_scale_batch(p, try);
 
     try->copies = KN_COPIES_LINES;
     if (!kn_direct(p, try) && (kn_line_ring(p, try) || !shifts_pay(p, try)))

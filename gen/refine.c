@@ -126,6 +126,18 @@ walk_by_lines(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         *g = walk;
 }
 
+/* Beside weights that are widened A's lines are loaded once. */
+static void
+load_lines(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
+           struct kn_config *g)
+{
+    struct kn_config lines = *g;
+
+    if (kn_widens_scaled(p) && kn_reads_of(g) == KN_READS_TILE &&
+        kn_prefer_lines(c, p, asked, &lines) && !kn_was_refused(c, &lines))
+        *g = lines;
+}
+
 void
 kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
           struct kn_config *g)
@@ -137,6 +149,8 @@ kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked
         g->stages = 1;       /* more workgroups of a compute unit, in place of slots */
     if (!asked->wm && !asked->join)
         double_waves(c, p, g);
+    if (!asked->copies && !asked->stages)
+        load_lines(c, p, asked, g);
     if (!asked->copies && g->copies != KN_COPIES_LINES && kn_may_end(p, g))
         g->copies = KN_COPIES_ENDS;
     if (!asked->cus && (!asked->copies || !g->cus))

@@ -294,7 +294,7 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
                                                              : turned_at_dwords(p, g);
     if (s->lines)
         return measured_by_lines(p, g);
-    return kn_lines_apart(p) < 2 || kn_prequant(p) ? (1 + shifted(g, few)) / 2
+    return kn_lines_apart(p) < 2 || kn_prequant(p) || kn_dequant(p) ? (1 + shifted(g, few)) / 2
                                                    : shifted(g, few);
 }
 

@@ -467,7 +467,8 @@ compare_copies(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s
 {
     struct kn_config lines = *tries[1];
 
-    if (!lines.copies && !kn_scored_by_lines(p) && kn_prefer_lines(c, p, tries[0], &lines)) {
+    if (!lines.copies && !kn_scored_by_lines(p) && (!kn_dequant(p) || kn_widens_soon(p)) &&
+        kn_prefer_lines(c, p, tries[0], &lines)) {
         const struct kn_score *row = s->walks ? kn_score_row(p, &lines) : s;
 
         if (row)

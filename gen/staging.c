@@ -273,8 +273,8 @@ in_rings(const kiln_problem *p, const struct kn_config *g, int side)
            threads / lanes % 16 == 0 && kn_stored(p, t) == staged(p, t);
 }
 
-/* Of operands along K both, beside an A that is quantised on its way B alone; one alone beside
- * one whose rows are along M or N. */
+/* Of operands along K both, beside an A that is quantised on its way B alone, beside weights that
+ * are widened A; one alone beside one whose rows are along M or N. */
 static bool
 any_in_rings(const kiln_problem *p, const struct kn_config *g)
 {
@@ -282,6 +282,8 @@ any_in_rings(const kiln_problem *p, const struct kn_config *g)
 
     if (p->layout != KILN_NT)
         return (a || b) && p->scale != KILN_SCALE_MX32;
+    if (kn_dequant(p))
+        return a && !b && kn_reads_of(g) == KN_READS_TILE;
     return b && (kn_prequant(p) ||
                  (a && (kn_type_bits[p->a] == kn_type_bits[p->b] || streams_lines(p, g))));
 }
@@ -321,10 +323,9 @@ kn_shifts_lines(const kiln_problem *p, const struct kn_config *g)
            (half_fits(p, g) || !half_by_lines(p, g)) &&
            (p->scale != KILN_SCALE_BLOCK128 ||
             (g->stages <= 3 && (g->bm <= 64 || g->bm % 32 == 0))) &&
-           !kn_dequant(p) && !p->quant && p->math != KILN_MATH_BF16X3 &&
-           g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER && g->stagger < 2 &&
-           !g->cus && !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k' &&
-           !kn_wide_sums(p);
+           !p->quant && p->math != KILN_MATH_BF16X3 && g->lowering != KN_LOWERING_LLVM &&
+           g->abi != KN_ABI_AITER && g->stagger < 2 && !g->cus && !kn_family_of(p)->routed &&
+           kn_family_of(p)->ragged != 'k' && !kn_wide_sums(p);
 }
 
 /* Beside B by lines, sums of the largest tiles leave no registers to cut A's K tail elsewhere
