@@ -157,8 +157,7 @@ runs_of_blocks(const kiln_problem *p, const struct kn_config *g)
 static void
 choose_map(const kiln_problem *p, struct kn_config *g)
 {
-    if (kn_family_of(p)->ragged == 'k' && p->groups > 1 && !g->xcd_run &&
-        (!g->cus || kn_schedules[g->schedule].asm_only))
+    if (kn_family_of(p)->ragged == 'k' && p->groups > 1 && !g->xcd_run)
         g->xcd_run = 4 * g->group_m;
     if (kn_family_of(p)->ragged == 'm' && p->groups > 1 && !g->xcd_run &&
         (!g->cus || kn_schedules[g->schedule].asm_only) && g->xcd > 1 &&

@@ -212,7 +212,7 @@ may_walk(const kiln_problem *p, const struct kn_score *s, const struct kn_config
     bool room = g->domain.ktail || !kn_scaled_batch(p); /* scalar registers */
 
     return (kn_walks(p) && room && !kn_deals_unevenly(p, g)) ||
-           (kn_walks_stored(p) && g->split_k < 2 &&
+           (kn_walks_stored(p) && kn_walk_pays(p, g) && g->split_k < 2 &&
             kn_tiles_of(p, g->bm, g->bn) > g->cus && hides_stores(p, s, g) &&
             (s->residents < 2 || !kn_stores_singly(p, g)));
 }

@@ -7,7 +7,7 @@
 #include "instantiate.h"
 
 enum { LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
-enum { SHORT = 8, HALVES = 16 }; /* K tiles */
+enum { SHORT = 8, BRIEF = 4, HALVES = 16 }; /* K tiles */
 enum { LINE = 128 };         /* bytes */
 
 /* Two MX types that are converted and multiplied product by product: of gfx942. */
@@ -177,14 +177,28 @@ kn_scaled_batch(const kiln_problem *p)
     return p->scale == KILN_SCALE_MX32 && kn_family_of(p)->batch && kn_targets[p->target].walks;
 }
 
+/* Groups of so few K tiles that what is between two tiles counts, and which of them is long does
+ * not, though a walk has dealt its tiles before that is known (94 of wgrad drawn). */
+bool
+kn_walk_pays(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t turns = kn_multiplies_blocks(p) ? BRIEF : SHORT;
+
+    return kn_family_of(p)->ragged != 'k' || p->k <= turns * g->bk * p->groups;
+}
+
 /* What the score of a walk must be better by: of two workgroups of a compute unit that have not
- * drifted apart; of them and types that are multiplied as they lie, a K that hides most of its
- * stores without (250 problems drawn); of batches of MX types (3,600). */
+ * drifted apart, never of groups of converted types of two sizes; of them and types that are
+ * multiplied as they lie, a K that hides most of its stores without (250 problems drawn); of
+ * batches of MX types (3,600). */
 double
 kn_walk_lead(const kiln_problem *p, const struct kn_config *g)
 {
     bool converted = kn_multiplies_blocks(p);
+    bool differ = kn_type_bits[p->a] != kn_type_bits[p->b];
 
+    if (g->cus > kn_cus(p) && converted && kn_family_of(p)->ragged && differ)
+        return HUGE_VAL;
     if (g->cus && kn_scaled_batch(p))
         return p->k < 2 * (int64_t)g->bk ? 1.06 : 1.09;
     if (g->cus <= kn_cus(p))
