@@ -1,6 +1,9 @@
 /* few_rows.c - what is chosen for few rows (docs/smallm.md): runs of whole
  * rows without matrix instructions, or small tiles and a divided K. */
 #include "choose.h"
+
+#include <math.h>
+
 #include "forms.h"
 #include "instantiate.h"
 #include "panels.h"
@@ -18,36 +21,36 @@ static const struct forms {
     struct form wide[FORM_ROWS], narrow[FORM_ROWS];
     uint16_t many[FORM_ROWS];  /* columns, by rows */
     bool deep;               /* a long K of few is four waves', of up to 4 columns */
-    bool always;             /* and of any number below `many`, with a lane's short runs too */
-    uint16_t pairs;          /* columns up to which those of one or two rows have two; 0: NARROW */
     struct {
         uint8_t rows, quarters[2], columns; /* rows: up to so many */
     } spread;                /* spread_form() */
+    struct price {
+        uint8_t rows;        /* up to so many */
+        double round, row, column, product, join, whole;
+    } price;                 /* priced_form() */
 } halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
-             { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 2048, 3072, 3072 }, true, false, 0, { 0 } },
+             { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } },
+             { 2048, 2048, 3072, 3072 }, true, { 0 }, { 0 } },
   dots = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
            { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } },
-           { 12288, 12288, 12288, 4096 }, false, false, 0, { 0 } },
+           { 12288, 12288, 12288, 4096 }, false, { 0 }, { 0 } },
   bytes = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, false, 0, { 0 } },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } },
+            { 2048, 2048, 3072, 3072 }, true, { 0 }, { 0 } },
   scaled = { { { 8, 4, 1 }, { 8, 4, 1 } },
-             { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, false, 0, { 0 } },
+             { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 }, { 0 } },
   fours = { .spread = { 2, { 10, 10 }, 2 } }, mixed = { .spread = { 2, { 6, 3 }, 8 } },
   unlike = { .spread = { 2, { 6, 6 }, 4 } }, fnuz_mixed = { .spread = { 2, { 6, 6 }, 4 } },
-  fnuz8 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 3584, 3584, 4096 }, true, true, 1536,
-            { 1, { 10, 10 }, 1 } },
-  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false, false, 0,
-            { 0 } },
-  fnuz4 = { { { 8, 2, 2 }, { 8, 2, 2 }, { 8, 2, 2 } },
-            { { 4, 2, 2 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, true, false, 0,
-            { 2, { 10, 10 }, 2 } }, none;
+  fnuz8 = { .spread = { 1, { 10, 10 }, 1 }, .price = { 4, 402, 64, 143, 27, 16, 0.2 } },
+  fnuz6 = { .price = { 2, 1043, 209, 352, 104, 61, 0.9 } },
+  fnuz4 = { .price = { 4, 728, 164, 217, 44, 25, 0.6 } }, none;
 
 enum {
     WIDE = 4096,
     HARDLY_WIDE = 3072,
     NARROW = 2048,
     DEEP = 2048,
+    MUCH = 1 << 25,          /* elements of B */
     TURNS = 65,
     TURNS_OF_MORE = 80,      /* of more than two rows, whose waves have 4 columns each */
     FEW_COLUMNS = 256,
@@ -152,31 +155,74 @@ spread_form(const kiln_problem *p, uint32_t rows, const struct forms *all)
     return f;
 }
 
+/* Nanoseconds that form f takes, but what all forms do: turns of K by each wave, whose loads
+ * others of a compute unit hide, and whose products wait for theirs; what lanes and waves add up;
+ * no less than B takes to come. Fitted to 8,000 launches of 230 problems. */
+static double
+price_of(const kiln_problem *p, uint32_t rows, const struct price *by, struct form f)
+{
+    enum { COMES = 4730 };   /* bytes a ns: hbm_read of gfx942 */
+    double columns = (double)f.bn / f.wm, run = 64.0 * kn_gemv_run(p) * f.wn;
+    double many = (double)p->n / f.bn / kn_cus(p), turns = ceil((double)p->k / run);
+    double beside = fmax(1, by->whole * ceil(many) + (1 - by->whole) * many);
+    double turn = by->row * rows + columns * (by->column + by->product * rows);
+    double comes = (double)(p->n * p->k) * kn_type_bits[p->b] / 8 / COMES;
+    double joins = columns * rows * by->join * (f.wn > 1 ? 2 : 1);
+    double work = beside * turns * turn;
+
+    many = fmax(1, many);
+    return turns * by->round / many + joins * many + fmax(comes, work) + 0.2 * fmin(comes, work);
+}
+
+/* Of few rows of MX types that are converted by hand the form that takes least, whose sums (of 6
+ * bits half as many) have registers. */
+static struct form
+priced_form(const kiln_problem *p, uint32_t rows, const struct price *by)
+{
+    uint32_t most = (kn_type_bits[p->a] == 6 ? 8 : 16) / rows;
+    struct form best = { 1, 1, 4 };
+
+    for (uint8_t bn = 1; bn <= MOST_COLUMNS; bn *= 2)
+        for (uint8_t wm = 1; wm <= 4 && wm <= bn; wm *= 2) {
+            struct form f = { bn, wm, 4 / wm };
+
+            if (bn / wm <= most && price_of(p, rows, by, f) < price_of(p, rows, by, best))
+                best = f;
+        }
+    return best;
+}
+
+/* Two rows of 6 bits and a long K, which matrix instructions have divided sooner. */
+static bool
+divides_sooner(const kiln_problem *p, uint32_t rows)
+{
+    return kn_type_bits[p->a] == 6 && rows > 1 && p->n < WIDE && p->n * p->k > MUCH;
+}
+
 static struct form
 form_of(const kiln_problem *p, uint32_t rows)
 {
     const struct forms *all = forms_of(p);
     uint32_t i = rows < 1 << FORM_ROWS ? log2_of(rows) : FORM_ROWS - 1;
     bool more = rows > 2, wide = p->n >= all->many[i];
-    int64_t pairs = more ? 1024 : all->pairs ? all->pairs : NARROW; /* columns, in twos */
+    int64_t pairs = more ? 1024 : NARROW; /* columns, in twos */
     struct form f = { 0 };
 
     if (rows <= all->spread.rows)
         return spread_form(p, rows, all);
+    if (rows <= all->price.rows)
+        return divides_sooner(p, rows) ? f : priced_form(p, rows, &all->price);
     if (rows < 1 << FORM_ROWS)
         f = (wide ? all->wide : all->narrow)[i];
     if (f.wn > 1 && !shares_k(p, f.wn, more ? TURNS_OF_MORE : TURNS) &&
-        (!more || (all->deep && f.bn == 8 && kn_gemv_run(p) < 32 && !all->always)))
+        (!more || (all->deep && f.bn == 8 && kn_gemv_run(p) < 32)))
         f = (struct form){ wide ? 8 : 4, 4, 1 };
-    if (f.bn && all->deep && !wide && (more || p->n < NARROW || all->always) &&
+    if (f.bn && all->deep && !wide && (more || p->n < NARROW) &&
         shares_k(p, more ? 2 : 4, TURNS))
         f = (struct form){ p->n <= FEW_COLUMNS ? 1 : p->n < pairs ? 2 : 4, 1, 4 };
     if (all->deep && wide && p->n < HARDLY_WIDE && !more && shares_k(p, 2, TURNS) &&
         kn_targets[p->target].scaled)
         f = (struct form){ 4, 2, 2 };
-    if (kn_gemv_run(p) == 32 && p->k < 64 * 32 &&
-        (rows > 1 || all == &fnuz6 || all == &fnuz4))
-        f.bn = 0;                        /* lanes without a run */
     return f;
 }
 
@@ -207,6 +253,15 @@ take_form(const kiln_problem *p, struct kn_config *g)
     }
 }
 
+/* Whether the next turn's loads have no registers beside this one's conversion. */
+static bool
+has_one_slot(const kiln_problem *p, uint32_t rows)
+{
+    const struct forms *all = forms_of(p);
+
+    return rows <= all->spread.rows || rows <= all->price.rows;
+}
+
 const char *
 kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
 {
@@ -226,7 +281,7 @@ kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
     if (lacks)
         return lacks;
     if (!g->stages)
-        g->stages = g->bm > 2 || g->bm <= forms_of(p)->spread.rows ? 1 : 2;
+        g->stages = g->bm > 2 || has_one_slot(p, g->bm) ? 1 : 2;
     g->split_k = 1;
     d = kn_domain_of(p, 256, 0);
     g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0, 0 };
@@ -339,19 +394,6 @@ widen_for_scales(const kiln_problem *p, struct kn_config *g, uint32_t *want)
     kn_quantising_waves(p, g);
 }
 
-/* A wave has columns of gate and of up, 16 and 16: tiles of up to 16 rows have fewer waves for
- * that, others more columns, of which scores know the time. */
-static void
-hold_both(const kiln_problem *p, struct kn_config *g)
-{
-    if (!kn_gated(p) || g->bn % (g->wn * 32) == 0)
-        return;
-    if (g->bm > 16)
-        g->bn *= 2;
-    else
-        g->wn /= 2;
-}
-
 static bool
 pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -369,7 +411,8 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
                          (bits == 16 && small[i].stages) ? 128 : bits == 32 ? 64 : 256;
         try.wm = small[i].wm;
         try.wn = small[i].wn;
-        hold_both(p, &try);
+        if (kn_gated(p) && try.bn % (try.wn * 32))
+            try.wn /= 2;
         widen_for_scales(p, &try, &want);
         if (!try.domain.align_a)
             try.domain = kn_domain_of(p, 256, try.bk);
