@@ -94,10 +94,9 @@ fills_tiles(const kiln_problem *p, const struct kn_config *from, const struct kn
 
 static const double other_layout_lead = 1.15; /* of one not measured, by rows of nt */
 
-/* The lead that scores must give g over `from`: a quarter of what the ratio of two
- * scores errs by, half of groups, whose rows may be few, and of short loops, since
- * scores know their ends least; more is lost by what they would have chosen
- * (docs/choosing.md). Least of two `4-wave` tiles, or of one and its walk. */
+/* The lead that scores must give g over `from`: a quarter of what the ratio of two scores errs
+ * by, half of wgrad, whose groups may be short, and of short loops, whose ends scores know
+ * least (docs/choosing.md). Least of two `4-wave` tiles, or of one and its walk. */
 static double
 lead_for(const kiln_problem *p, const struct kn_score *s,
          const struct kn_config *from, const struct kn_config *g)
@@ -124,10 +123,12 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
         return p->k < 24 * (int64_t)g->bk ? 1.15 : 1.08;
     if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk))
         return 1.05;
+    if (ragged == 'k')
+        return near || (!g->domain.ktail && p->k >= 8 * (int64_t)g->bk) ? 1.06 : 1.07;
     if (g->domain.ktail || p->k < 8 * (int64_t)g->bk)
-        return ragged ? 1.07 : 1.04;
-    if (ragged == 'k' || (ragged && !near))
-        return 1.06;
+        return ragged ? 1.03 : 1.04;
+    if (ragged && !near)
+        return 1.03;
     return crowds(p, s, g) ? 1.03 : near ? 1.01 : 1.0125;
 }
 
@@ -174,7 +175,7 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
     if (odd && (!kn_schedules[g->schedule].asm_only || g->bm * g->bn < LARGE))
         return kn_widens_read(p, g) ? 1 : 1.03;
     if (g->bm > 256 || g->bn > 256)
-        return 1.04;
+        return kn_family_of(p)->ragged == 'k' ? 1.01 : 1.04;
     if (other_rows(g))
         return 1.01;
     if (g->split_k > 1 && (g->bm * g->bn <= SMALL || g->split_k > MANY))
