@@ -179,7 +179,7 @@ price_of(const kiln_problem *p, uint32_t rows, const struct price *by, struct fo
 static struct form
 priced_form(const kiln_problem *p, uint32_t rows, const struct price *by)
 {
-    uint32_t most = (kn_type_bits[p->a] == 6 ? 8 : 16) / rows;
+    uint32_t most = kn_type_bits[p->a] == 6 || rows < 2 ? 8 / rows : 16 / rows;
     struct form best = { 1, 1, 4 };
 
     for (uint8_t bn = 1; bn <= MOST_COLUMNS; bn *= 2)
