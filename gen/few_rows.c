@@ -25,7 +25,7 @@ static const struct forms {
         uint8_t rows, quarters[2], columns; /* rows: up to so many */
     } spread;                /* spread_form() */
     struct price {
-        uint8_t rows;        /* up to so many */
+        uint8_t least, rows; /* from so many on, up to so many */
         double round, row, column, product, join, whole;
     } price;                 /* priced_form() */
 } halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
@@ -41,9 +41,9 @@ static const struct forms {
              { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 }, { 0 } },
   fours = { .spread = { 2, { 10, 10 }, 2 } }, mixed = { .spread = { 2, { 6, 3 }, 8 } },
   unlike = { .spread = { 2, { 6, 6 }, 4 } }, fnuz_mixed = { .spread = { 2, { 6, 6 }, 4 } },
-  fnuz8 = { .spread = { 1, { 10, 10 }, 1 }, .price = { 4, 402, 64, 143, 27, 16, 0.2 } },
-  fnuz6 = { .price = { 2, 1043, 209, 352, 104, 61, 0.9 } },
-  fnuz4 = { .price = { 4, 728, 164, 217, 44, 25, 0.6 } }, none;
+  fnuz8 = { .spread = { 1, { 10, 10 }, 1 }, .price = { 2, 4, 402, 64, 143, 27, 16, 0.2 } },
+  fnuz6 = { .price = { 1, 2, 1043, 209, 352, 104, 61, 0.9 } },
+  fnuz4 = { .spread = { 1, { 10, 10 }, 2 }, .price = { 1, 4, 728, 164, 217, 44, 25, 0.6 } }, none;
 
 enum {
     WIDE = 4096,
@@ -51,6 +51,7 @@ enum {
     NARROW = 2048,
     DEEP = 2048,
     MUCH = 1 << 25,          /* elements of B */
+    FLOOD = 1 << 26,
     TURNS = 65,
     TURNS_OF_MORE = 80,      /* of more than two rows, whose waves have 4 columns each */
     FEW_COLUMNS = 256,
@@ -192,6 +193,14 @@ priced_form(const kiln_problem *p, uint32_t rows, const struct price *by)
     return best;
 }
 
+/* Not where B is so much that all wait for it alone. */
+static bool
+is_priced(const kiln_problem *p, uint32_t rows, const struct forms *all)
+{
+    return rows >= all->price.least && rows <= all->price.rows &&
+           (rows > all->spread.rows || p->n * p->k <= FLOOD);
+}
+
 /* Two rows of 6 bits and a long K, which matrix instructions have divided sooner. */
 static bool
 divides_sooner(const kiln_problem *p, uint32_t rows)
@@ -208,9 +217,9 @@ form_of(const kiln_problem *p, uint32_t rows)
     int64_t pairs = more ? 1024 : NARROW; /* columns, in twos */
     struct form f = { 0 };
 
-    if (rows <= all->spread.rows)
+    if (rows <= all->spread.rows && !is_priced(p, rows, all))
         return spread_form(p, rows, all);
-    if (rows <= all->price.rows)
+    if (is_priced(p, rows, all))
         return divides_sooner(p, rows) ? f : priced_form(p, rows, &all->price);
     if (rows < 1 << FORM_ROWS)
         f = (wide ? all->wide : all->narrow)[i];
