@@ -9,6 +9,7 @@
 enum { LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
 enum { SHORT = 8, BRIEF = 4, HALVES = 16 }; /* K tiles */
 enum { LINE = 128 };         /* bytes */
+enum { FEW_ROWS = 64 };      /* of a product */
 
 /* Two MX types that are converted and multiplied product by product: of gfx942. */
 bool
@@ -211,13 +212,19 @@ kn_walk_lead(const kiln_problem *p, const struct kn_config *g)
 /* The same of tiles of 32 columns and many rows and of 64 rows and many columns (of transposed
  * 128-blocks), whose products mostly have fewer: what they wait for is bandwidth. The former
  * take longer than they say in shares, of 16 columns, of 128-blocks, of MX groups of K, which
- * begin anywhere, and of a long K on gfx942; the latter of less than a K tile. */
+ * begin anywhere, and of a long K on gfx942; the latter of less than a K tile. Of weights of 4 bits
+ * that few rows wait for `8-wave` does, and many shares of converted types in large tiles do. */
 double
 kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
 {
     bool tall = g->bn == 32 && g->bm >= 128, old = kn_targets[p->target].dma < 16;
     bool blocks = p->scale == KILN_SCALE_BLOCK128, wide = blocks && g->bm == 64 && g->bn >= 192;
 
+    if (kn_reads_of(g) == KN_READS_HALVES && p->scale == KILN_SCALE_MX32 && p->m <= 2 * FEW_ROWS &&
+        kn_type_bits[p->b] == 4)
+        return 1.1;
+    if (kn_multiplies_blocks(p) && g->split_k > 3 && g->bm * g->bn >= 128 * 192)
+        return 1.15;
     if (kn_schedules[g->schedule].asm_only || (!tall && !wide))
         return 1;
     if (wide)
