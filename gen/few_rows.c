@@ -156,18 +156,19 @@ spread_form(const kiln_problem *p, uint32_t rows, const struct forms *all)
     return f;
 }
 
+static const double bytes_a_ns = 4730; /* hbm_read of gfx942 */
+
 /* Nanoseconds that form f takes, but what all forms do: turns of K by each wave, whose loads
  * others of a compute unit hide, and whose products wait for theirs; what lanes and waves add up;
  * no less than B takes to come. Fitted to 8,000 launches of 230 problems. */
 static double
 price_of(const kiln_problem *p, uint32_t rows, const struct price *by, struct form f)
 {
-    enum { COMES = 4730 };   /* bytes a ns: hbm_read of gfx942 */
     double columns = (double)f.bn / f.wm, run = 64.0 * kn_gemv_run(p) * f.wn;
     double many = (double)p->n / f.bn / kn_cus(p), turns = ceil((double)p->k / run);
     double beside = fmax(1, by->whole * ceil(many) + (1 - by->whole) * many);
     double turn = by->row * rows + columns * (by->column + by->product * rows);
-    double comes = (double)(p->n * p->k) * kn_type_bits[p->b] / 8 / COMES;
+    double comes = (double)(p->n * p->k) * kn_type_bits[p->b] / 8 / bytes_a_ns;
     double joins = columns * rows * by->join * (f.wn > 1 ? 2 : 1);
     double work = beside * turns * turn;
 
