@@ -101,6 +101,8 @@ bool kn_walks_stored(const kiln_problem *p);
 
 /* Whether such a grid waits for a group that is longer than the others. */
 bool kn_deals_unevenly(const kiln_problem *p, const struct kn_config *g);
+
+/* Of kn_walks_stored whether groups are short enough. */
 bool kn_walk_pays(const kiln_problem *p, const struct kn_config *g);
 
 /* Makes g `4-wave` where that can be built, pays and nothing else was asked. */
