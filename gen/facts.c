@@ -98,14 +98,14 @@ factors_of(const kiln_problem *p)
 }
 
 /* A jump there and back waits for two lines of instructions, as jumps over it do in each K
- * tile that is the first to run its code: worth it where there are more. */
+ * tile that is the first to run its code: worth it where there are more, or each group's. */
 static int64_t
 rare(const kiln_problem *p, const struct kn_config *g)
 {
     enum { FEW = 2 };        /* K tiles */
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
-    return !p->k || share > FEW * (int64_t)g->bk ? 2 : 0;
+    return !p->k || kn_family_of(p)->ragged == 'k' || share > FEW * (int64_t)g->bk ? 2 : 0;
 }
 
 /* A's rows are read and multiplied share by share. */
