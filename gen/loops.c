@@ -32,19 +32,27 @@ has_quarters(const kiln_problem *p, const struct kn_config *g)
     return g->bn % (g->wn * 64u << kn_gated(p)) == 0;
 }
 
+static int64_t
+row_bits(const kiln_problem *p, int side)
+{
+    return side == 'a' ? p->lda * kn_type_bits[p->a] : p->ldb * kn_type_bits[p->b];
+}
+
+/* Rows of A that are gathered have places in lines of their own, but where they begin there; each
+ * has an offset, for which gate and up leave no registers. */
+static bool
+gathers_lines(const kiln_problem *p)
+{
+    return p->k && row_bits(p, 'a') % (8 * KN_LINE) == 0;
+}
+
 /* Both copy lines of 6-bit types in the tallest tiles. */
 static bool
 copies_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return six_bits(p) && g->bm == 256 && g->wm == 2 && has_quarters(p, g) &&
            (!g->domain.ktail || p->k) && !p->b_layout && g->stagger < 2 &&
-           !kn_family_of(p)->routed && kn_scale_batch(p, g);
-}
-
-static int64_t
-row_bits(const kiln_problem *p, int side)
-{
-    return side == 'a' ? p->lda * kn_type_bits[p->a] : p->ldb * kn_type_bits[p->b];
+           (!kn_family_of(p)->routed || gathers_lines(p)) && kn_scale_batch(p, g);
 }
 
 /* Quarters of a wave's rows that two lines each take in turn. */

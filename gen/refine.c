@@ -120,7 +120,8 @@ walk_by_lines(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     walk.cus = kn_cus(p);
     if (g->cus && kn_straddles(p, g) && 2 * p->k > 5 * (int64_t)g->bk)
         walk.copies = KN_COPIES_LINES;
-    if (kn_targets[p->target].walks && g->split_k < 2 && kn_4wave_packed(p, &walk) &&
+    if (kn_targets[p->target].walks && g->split_k < 2 && !kn_family_of(p)->routed &&
+        kn_4wave_packed(p, &walk) &&
         rounds_pay(p, g) && !(p->group_flags & KILN_TAIL_ZERO) && !kn_form_lacks(p, &walk) &&
         kn_has_registers(c, p, &walk) && !kn_was_refused(c, &walk))
         *g = walk;

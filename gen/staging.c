@@ -383,7 +383,7 @@ doubles_batch(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_family_of(p)->routed && kn_reads_of(g) == KN_READS_TILE && kn_direct(p, g) &&
            (!p->k || p->k > 1024) && g->stages == 2 && g->domain.align_sa >= 4 &&
-           g->domain.align_sb >= 4 &&
+           g->domain.align_sb >= 4 && kn_type_bits[p->a] != 6 &&
            2 * kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]) +
                    kn_copied(g, 2048 / 32 * 8, 2048 / 32 * 8) <= kn_targets[p->target].lds;
 }

@@ -174,6 +174,12 @@ kn_share_bits(const struct kn_lds *l)
     return (l->line || l->lag) && l->share;
 }
 
+static inline uint32_t
+kn_share_of(const struct kn_lds *l, uint32_t slot)
+{
+    return l->share ? slot >> kn_share_bits(l) : 0;
+}
+
 /* A type that is staged as another (convert.def). */
 struct kn_convert {
     uint8_t from, to;

@@ -20,15 +20,16 @@ steps_of(const struct kn_ins *i, uint32_t steps)
                            ((part + 1) * steps + parts - 1) / parts };
 }
 
-/* A share begins that many rows of a wave below the view, of gate and up half of them. */
+/* A share begins that many rows of a wave below the view, of gate and up half of them; of rows
+ * that are gathered each step knows its own. */
 static kn_ref
 copy_rsrc(struct dist *d, const struct dist_tile *v, kn_ref slot)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
-    uint32_t share = KN_REF_SLOT(slot) >> kn_share_bits(l);
+    uint32_t share = kn_share_of(l, KN_REF_SLOT(slot));
     kn_ref below;
 
-    if (!l->share || !share)
+    if (!share || v->row)
         return dist_rsrc(d, v->base, v->rem);
     below = dist_ic(d, KN_OP_mul, v->pitch,
                     (int64_t)share * dist_share_rows(d, l) / (v->up ? 2 : 1));
@@ -47,11 +48,12 @@ expand_copy(struct dist *d, const struct kn_ins *i)
     kn_ref r = copy_rsrc(d, v, i->arg[0]);
     kn_ref wave = dist_ic(d, KN_OP_mul, d->wave, 64 * g.chunk);
     kn_ref left = i->arg[2] ? dist_lag_left(d, v->lds, i->arg[2]) : 0;
+    uint32_t own = v->row ? g.steps * kn_share_of(dist_lds(d, v->lds), KN_REF_SLOT(i->arg[0])) : 0;
 
     for (uint32_t s = x.from; s < x.to; s++) {
         uint32_t at = s * kn_waves(d->in) * 64 * g.chunk;
         kn_ref off = dist_ic(d, KN_OP_add, wave, at);
-        kn_ref from = left ? dist_lag_cut(d, v, s, left) : v->reg[s];
+        kn_ref from = left ? dist_lag_cut(d, v, own + s, left) : v->reg[own + s];
         struct kn_ins *n = dist_add(d, KN_OP_dma, 0);
 
         n->arg[0] = i->arg[0];
@@ -135,13 +137,11 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
     kn_ref r = dist_rsrc(d, v->base, v->rem);
 
     if (t->kind == DT_NONE)
-        *t = (struct dist_tile){ .kind = DT_STAGE, .lds = v->lds,
+        *t = (struct dist_tile){ .kind = DT_STAGE, .lds = v->lds, .nreg = g.steps * per,
                                  .reg = KN_NEW(d->c, kn_ref, g.steps * per),
-                                 .nreg = g.steps * per,
                                  .select = v->select, .before = v->before,
-                                 .own = g.own ? v->reg : NULL,
-                                 .low = v->low, .pitch = v->pitch, .up = v->up,
-                                 .shift = v->shift };
+                                 .own = g.own ? v->reg : NULL, .low = v->low,
+                                 .pitch = v->pitch, .up = v->up, .shift = v->shift };
     for (uint32_t n = x.from; n < x.to; n++) {
         struct dist_load load = dist_load(l, &g, n % per);
         kn_ref off = load_offset(d, v, &g, n / per, load.row);

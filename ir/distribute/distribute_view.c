@@ -285,12 +285,13 @@ has_row_steps(struct dist *d, const struct dist_tile *v, const struct kn_geom *g
            whole_step(d, g, 0) && dist_lacks_registers(d);
 }
 
+/* n: of a gather by shares, those of all shares in turn. */
 static kn_ref
-step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
-            kn_ref row0)
+step_offset(struct dist *d, struct dist_tile *v, uint32_t n, kn_ref row0)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
     struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t step = n % g.steps;
     kn_ref id = dist_run_id(d, l, step), in = id, row, chunk, off, gate = 0;
 
     if (g.abreast)
@@ -328,7 +329,7 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
             row = dist_ic(d, KN_OP_and, row, -16);
         }
     }
-    row = v->row ? v->row[step] : dist_i2(d, KN_OP_mul, row, v->pitch);
+    row = v->row ? v->row[n] : dist_i2(d, KN_OP_mul, row, v->pitch);
     if (v->up && l->gk)               /* 2 n rows are within 31 bits: the launch checks */
         row = dist_assume(d, row, DIST_NEVER);
     if (l->lag)
@@ -508,12 +509,16 @@ static void
 gather_rows(struct dist *d, struct dist_tile *v, const struct dist_rows *rows)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
+    uint32_t steps = kn_geometry(d->in, l).steps;
 
     for (uint32_t s = 0; s < v->nreg; s++) {
-        kn_ref row = dist_run_id(d, l, s), bytes;
+        kn_ref row = dist_run_id(d, l, s % steps), bytes;
 
         if (l->gk)
             memory_place(d, l, row, &row, &bytes);
+        if (l->share)
+            row = dist_ic(d, KN_OP_add, dist_memory_row(d, v, row, 0),
+                          s / steps * dist_share_rows(d, l));
         v->reg[s] = dist_row_id(d, rows, row);
     }
     v->row = KN_NEW(d->c, kn_ref, v->nreg);
@@ -557,6 +562,7 @@ expand_gather(struct dist *d, const struct kn_ins *i)
     kn_ref n = rows.tokens;
     struct kn_geom g = kn_geometry(d->in, dist_lds(d, lds));
     bool pulled = !dist_lds(d, lds)->slots;
+    uint32_t share = dist_lds(d, lds)->share;
 
     if (!gatherable(d, dist_lds(d, lds)))
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "only rows of their own "
@@ -566,7 +572,7 @@ expand_gather(struct dist *d, const struct kn_ins *i)
     if (!dist_lds(d, lds)->gk)
         rows.pitch = dist_int(d, kn_memory_bits(dist_lds(d, lds)) / 8);
     v->nreg = pulled ? kn_fragment(d->in, dist_lds(d, lds)->side).count
-                     : g.steps;
+                     : g.steps * (share ? share : 1);
     v->reg = KN_NEW(d->c, kn_ref, v->nreg);
     v->base = dist_named(d, kn_s64, "%s.base", name);
     v->rem = dist_named(d, kn_s32, "%s.rem", name);
