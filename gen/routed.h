@@ -27,7 +27,7 @@ bool kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_conf
                    struct kn_config *g);
 
 /* Sorted rows of a block of moe's p, up to 128, by operands and by tokens, slots,
- * experts and the columns n of gate, as block_m has them. */
+ * experts and gate's n and k, as block_m has them. */
 uint8_t kn_routed_block(const kiln_problem *p);
 
 /* Whether blocks of 256 sorted rows are better for p, whose tile is chosen beside what

@@ -196,8 +196,8 @@ kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *a
 /* ---- blocks ------------------------------------------------------------- */
 
 enum staged {
-    AS_STORED, MX_STORED, EIGHT, PANELLED, WIDENED, CONVERTED, INTEGERS, LONG_GROUPS, WORDS,
-    WORDS_OF_K, FLOAT_CODES, FOLDED, ROUNDED, WIDE_128, BOTH_128
+    AS_STORED, MX_STORED, SIX_LINES, SIX, EIGHT, PANELLED, WIDENED, CONVERTED, INTEGERS,
+    LONG_GROUPS, WORDS, WORDS_OF_K, FLOAT_CODES, FOLDED, ROUNDED, WIDE_128, BOTH_128
 };
 
 static const struct blocks {
@@ -221,6 +221,15 @@ is_e4m3_of_mx(const kiln_problem *p)
     return kn_type_mx[p->a] && kn_type_mx[p->b] && !e5m2 && a != 6 && b != 6 && a + b > 8;
 }
 
+/* MX types as they are; of 6 bits whose rows of A begin at lines, the largest tiles copy those. */
+static enum staged
+as_mx(const kiln_problem *p)
+{
+    if (kn_type_bits[p->a] != 6 || kn_type_bits[p->b] != 6)
+        return MX_STORED;
+    return p->k && p->k * 6 % LINE == 0 ? SIX_LINES : SIX;
+}
+
 static const struct blocks *
 blocks_of(const kiln_problem *p)
 {
@@ -235,7 +244,7 @@ blocks_of(const kiln_problem *p)
                        : kn_dequant(p) && by_128 ? mx ? BOTH_128 : WIDE_128
                        : kn_dequant(p) ? is_e4m3_of_mx(p) ? CONVERTED : WIDENED
                        : panels && !kn_targets[p->target].scaled ? PANELLED
-                       : mx && kn_targets[p->target].scaled ? MX_STORED
+                       : mx && kn_targets[p->target].scaled ? as_mx(p)
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;
 
@@ -289,7 +298,7 @@ kn_routed_doubles(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
     struct kn_config g = *given;
 
     q.block_m = KILN_BLOCK_256;
-    return percent && load > 64 && p->out_scale != KILN_OUT_BLOCK128 &&
+    return percent && p->out_scale != KILN_OUT_BLOCK128 &&
            !g.bm && !g.bk && !g.lowering &&
            2 * percent * rounds(p, spread / 2, 256) + 10 <= 100 * rounds(p, spread, 128) &&
            kn_pick_routed(c, &q, &g);

@@ -263,6 +263,7 @@ make_stage(struct kn_ctx *c, const struct kn_cli *cli, struct stage_of of, kiln_
     p->topk = v[KN_FLAG_topk].i;
     p->groups = v[KN_FLAG_experts].i;
     p->n = v[KN_FLAG_inter].i;
+    p->k = v[KN_FLAG_hidden].i;
     p->block_m = of.block ? of.block : kn_routed_block(p);
     atomic = v[KN_FLAG_reduce].seen && !strcmp(v[KN_FLAG_reduce].s, "atomic");
     p->atomic = stage == KILN_MOE_DOWN && atomic;
