@@ -10,6 +10,7 @@ enum { LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
 enum { SHORT = 8, BRIEF = 4, HALVES = 16 }; /* K tiles */
 enum { LINE = 128 };         /* bytes */
 enum { FEW_ROWS = 64 };      /* of a product */
+enum { FLOOD = 1 << 26 };    /* elements of B */
 
 /* Two MX types that are converted and multiplied product by product: of gfx942. */
 bool
@@ -213,7 +214,8 @@ kn_walk_lead(const kiln_problem *p, const struct kn_config *g)
  * 128-blocks), whose products mostly have fewer: what they wait for is bandwidth. The former
  * take longer than they say in shares, of 16 columns, of 128-blocks, of MX groups of K, which
  * begin anywhere, and of a long K on gfx942; the latter of less than a K tile. Of weights of 4 bits
- * that few rows wait for `8-wave` does, and many shares of converted types in large tiles do. */
+ * that few rows wait for `8-wave` does, many shares of converted types in large tiles do, and
+ * shares of few rows beside so much of MX types of 8 bits that all of them wait for it alone. */
 double
 kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
 {
@@ -224,6 +226,9 @@ kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
         kn_type_bits[p->b] == 4)
         return 1.1;
     if (kn_multiplies_blocks(p) && g->split_k > 3 && g->bm * g->bn >= 128 * 192)
+        return 1.15;
+    if (kn_class_of(p) == KN_CLASS_MX88 && p->m && p->m <= FEW_ROWS && g->split_k > 1 &&
+        p->n * p->k > FLOOD)
         return 1.15;
     if (kn_schedules[g->schedule].asm_only || (!tall && !wide))
         return 1;
