@@ -262,7 +262,7 @@ make_stage(struct kn_ctx *c, const struct kn_cli *cli, struct stage_of of, kiln_
     p->tokens = v[KN_FLAG_tokens].i;
     p->topk = v[KN_FLAG_topk].i;
     p->groups = v[KN_FLAG_experts].i;
-    p->n = v[KN_FLAG_inter].i;
+    p->n = v[KN_FLAG_inter].i; /* of gate and up, whichever the stage */
     p->k = v[KN_FLAG_hidden].i;
     p->block_m = of.block ? of.block : kn_routed_block(p);
     atomic = v[KN_FLAG_reduce].seen && !strcmp(v[KN_FLAG_reduce].s, "atomic");
