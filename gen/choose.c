@@ -129,13 +129,13 @@ static void
 choose_early(const kiln_problem *p, struct kn_config *g)
 {
     struct kn_config both = *g;
+    bool full = (g->bm > 128 && kn_reads_of(g) == KN_READS_HALVES) || kn_4wave_packed(p, g);
 
     both.early = KN_EARLY_BOTH;
     if (!kn_family_of(p)->routed)
         g->early = KN_EARLY_ANY;
     else if (!g->early)
-        g->early = (g->bm > 128 && kn_reads_of(g) == KN_READS_HALVES) ||
-                           kn_4wave_packed(p, g) ? KN_EARLY_NONE
+        g->early = full ? KN_EARLY_NONE /* no registers for ids over the loop */
                  : g->bm <= 32 && kn_form_allows(p, &both) ? KN_EARLY_BOTH : KN_EARLY_IDS;
 }
 

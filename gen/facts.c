@@ -356,7 +356,7 @@ walks_ahead(const kiln_problem *p, const struct kn_config *g)
            (g->stagger < 2 || few_scalars(p)) &&
            !kn_formula_declared(p->expression).n &&
            !kn_writes_scales(p) && !p->out2 && !p->round &&
-           (!kn_gated(p) || kn_family_of(p)->routed) &&
+           !kn_gated(p) && !kn_family_of(p)->routed &&
            !(p->group_flags & KILN_TAIL_ZERO);
 }
 

@@ -218,10 +218,10 @@ form_of(const kiln_problem *p, uint32_t rows)
     int64_t pairs = more ? 1024 : NARROW; /* columns, in twos */
     struct form f = { 0 };
 
-    if (rows <= all->spread.rows && !is_priced(p, rows, all))
-        return spread_form(p, rows, all);
     if (is_priced(p, rows, all))
         return divides_sooner(p, rows) ? f : priced_form(p, rows, &all->price);
+    if (rows <= all->spread.rows)
+        return spread_form(p, rows, all);
     if (rows < 1 << FORM_ROWS)
         f = (wide ? all->wide : all->narrow)[i];
     if (f.wn > 1 && !shares_k(p, f.wn, more ? TURNS_OF_MORE : TURNS) &&

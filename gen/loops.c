@@ -38,8 +38,7 @@ row_bits(const kiln_problem *p, int side)
     return side == 'a' ? p->lda * kn_type_bits[p->a] : p->ldb * kn_type_bits[p->b];
 }
 
-/* Rows of A that are gathered have places in lines of their own, but where they begin there; each
- * has an offset, for which gate and up leave no registers. */
+/* Rows of A that are gathered have places in lines of their own, but where they begin there. */
 static bool
 gathers_lines(const kiln_problem *p)
 {

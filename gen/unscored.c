@@ -210,26 +210,37 @@ kn_walk_lead(const kiln_problem *p, const struct kn_config *g)
     return !converted && p->k >= 8 * (int64_t)g->bk ? 1.07 : 1;
 }
 
-/* The same of tiles of 32 columns and many rows and of 64 rows and many columns (of transposed
- * 128-blocks), whose products mostly have fewer: what they wait for is bandwidth. The former
- * take longer than they say in shares, of 16 columns, of 128-blocks, of MX groups of K, which
- * begin anywhere, and of a long K on gfx942; the latter of less than a K tile. Of weights of 4 bits
- * that few rows wait for `8-wave` does, many shares of converted types in large tiles do, and
- * shares of few rows beside so much of MX types of 8 bits that all of them wait for it alone. */
-double
-kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
+/* The same of MX types that wait for memory longer than they say: `8-wave` for weights of 4 bits
+ * beside few rows, many shares of converted types in large tiles, shares of few rows for so much
+ * of 8 bits that all of them wait for it alone. */
+static double
+waiting_lead(const kiln_problem *p, const struct kn_config *g)
 {
-    bool tall = g->bn == 32 && g->bm >= 128, old = kn_targets[p->target].dma < 16;
-    bool blocks = p->scale == KILN_SCALE_BLOCK128, wide = blocks && g->bm == 64 && g->bn >= 192;
+    bool few = p->m && p->m <= FEW_ROWS;
 
     if (kn_reads_of(g) == KN_READS_HALVES && p->scale == KILN_SCALE_MX32 && p->m <= 2 * FEW_ROWS &&
         kn_type_bits[p->b] == 4)
         return 1.1;
     if (kn_multiplies_blocks(p) && g->split_k > 3 && g->bm * g->bn >= 128 * 192)
         return 1.15;
-    if (kn_class_of(p) == KN_CLASS_MX88 && p->m && p->m <= FEW_ROWS && g->split_k > 1 &&
-        p->n * p->k > FLOOD)
+    if (few && kn_class_of(p) == KN_CLASS_MX88 && g->split_k > 1 && p->n * p->k > FLOOD)
         return 1.15;
+    return 1;
+}
+
+/* And of tiles of 32 columns and many rows and of 64 rows and many columns (of transposed
+ * 128-blocks), whose products mostly have fewer: what they wait for is bandwidth. The former
+ * take longer than they say in shares, of 16 columns, of 128-blocks, of MX groups of K, which
+ * begin anywhere, and of a long K on gfx942; the latter of less than a K tile. */
+double
+kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
+{
+    double waits = waiting_lead(p, g);
+    bool tall = g->bn == 32 && g->bm >= 128, old = kn_targets[p->target].dma < 16;
+    bool blocks = p->scale == KILN_SCALE_BLOCK128, wide = blocks && g->bm == 64 && g->bn >= 192;
+
+    if (waits > 1)
+        return waits;
     if (kn_schedules[g->schedule].asm_only || (!tall && !wide))
         return 1;
     if (wide)

@@ -215,11 +215,12 @@ kn_ref dist_lag_records(struct dist *d, const struct dist_tile *v, kn_ref bytes)
 /* Of the chunk x[1] bytes into a row that begins at byte x[0] and lags as one at x[2] does:
  * its offset in the view. */
 kn_ref dist_lag_offset(struct dist *d, const struct dist_tile *v, const kn_ref x[3]);
-/* Elements of K as bytes, which those of lines are; where a lane's chunk of a step is
- * copied from, to the slot of a K tile from which on so many are left: from nowhere if it
- * lies beyond them. */
+/* Elements of K as bytes, which those of lines are; off, where a lane's chunk of a step is
+ * copied from, to the slot of a K tile from which on so many are left: nowhere if it lies
+ * beyond them. */
 kn_ref dist_lag_left(struct dist *d, int lds, kn_ref left);
-kn_ref dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref left);
+kn_ref dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref off,
+                    kn_ref left);
 /* The read of a piece (K step times parts, and part) of a lane's first fragment. */
 struct kn_ins dist_lag_read(struct dist *d, kn_ref slot, uint32_t piece);
 

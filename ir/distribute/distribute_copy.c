@@ -53,7 +53,7 @@ expand_copy(struct dist *d, const struct kn_ins *i)
     for (uint32_t s = x.from; s < x.to; s++) {
         uint32_t at = s * kn_waves(d->in) * 64 * g.chunk;
         kn_ref off = dist_ic(d, KN_OP_add, wave, at);
-        kn_ref from = left ? dist_lag_cut(d, v, own + s, left) : v->reg[own + s];
+        kn_ref from = left ? dist_lag_cut(d, v, s, v->reg[own + s], left) : v->reg[own + s];
         struct kn_ins *n = dist_add(d, KN_OP_dma, 0);
 
         n->arg[0] = i->arg[0];

@@ -127,7 +127,7 @@ dist_lag_left(struct dist *d, int lds, kn_ref left)
 
 /* Steps that are a multiple of 16 rows apart have chunks alike. */
 kn_ref
-dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref left)
+dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref off, kn_ref left)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
     uint32_t tile = tile_bytes(d, v->lds);
@@ -137,12 +137,12 @@ dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref le
     dist_chunk_place(d, l, dist_chunk_id(d, alike ? 0 : step), &row, &at);
     at = dist_ic(d, KN_OP_mul, at, 16);
     if (l->line || !l->lag)
-        return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, at, left), v->reg[step],
+        return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, at, left), off,
                          dist_int(d, DIST_NEVER));
     of_row = phase(d, d->lag[v->lds].low, dist_i2(d, KN_OP_mul, row, v->pitch));
     short_by = dist_pick(d, lags(d, KN_OP_sge, tile, of_row, at),
                          dist_ic(d, KN_OP_add, at, -(int64_t)tile), at);
-    return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, short_by, left), v->reg[step],
+    return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, short_by, left), off,
                      dist_int(d, DIST_NEVER));
 }
 
