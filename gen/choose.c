@@ -458,9 +458,7 @@ explain_tile(const kiln_problem *p, bool given, struct kn_buf *why)
                 : "the largest tile that gives all compute units work");
     else
         kn_putf(why, given ? "the tile was given\n"
-                           : "the tile whose rounds over %u compute units "
-                             "cost least\n",
-                kn_cus(p));
+                           : "the tile whose rounds over %u compute units cost least\n", kn_cus(p));
 }
 
 /* moe's last stage: rows are added up, 256 columns and their shares a wave. */
@@ -469,20 +467,27 @@ reduce_config(const kiln_problem *p)
 {
     struct kn_domain d = kn_domain_of(p, 256, 0);
 
-    return (struct kn_config){ .bm = 1, .bn = 256u * d.vec, .bk = 1, .wm = 4,
-                               .wn = 1, .stages = 1, .split_k = 1,
-                               .group_m = 1, .xcd = 1, .domain = d };
+    return (struct kn_config){ .bm = 1, .bn = 256u * d.vec, .bk = 1, .wm = 4, .wn = 1,
+                               .stages = 1, .split_k = 1, .group_m = 1, .xcd = 1, .domain = d };
 }
 
 static kiln_status
-given_runs(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+settle_runs(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
+{
+    map_runs(p, g);
+    choose_lowering(p, g, why);
+    return KILN_OK;
+}
+
+static kiln_status
+given_runs(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
 {
     const char *lacks;
 
     KN_TRY(kn_form_check(c, p, g));
     lacks = kn_runs_choose(p, g);
     return lacks ? kn_fail(c, KILN_BAD_INPUT, "the schedule %s %s", kn_schedule_names[g->schedule],
-                           lacks) : KILN_OK;
+                           lacks) : settle_runs(p, g, why);
 }
 
 static void
@@ -517,7 +522,6 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     given = g->bm != 0;
     if (kn_family_of(p)->unary)
         return kn_quant_choose(c, p, g);
-
     if (p->stage == KILN_MOE_REDUCE) {
         *g = reduce_config(p);
         return KILN_OK;
@@ -525,12 +529,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     lacks = kn_family_of(p)->routed ? kn_moe_lacks(c, p, g) : NULL;
     if (lacks)
         return kn_fail(c, KILN_BAD_INPUT, "%s", lacks);
-    if (kn_reads_of(g) == KN_READS_RUNS) {
-        KN_TRY(given_runs(c, p, g));
-        map_runs(p, g);
-        choose_lowering(p, g, why);
-        return KILN_OK;
-    }
+    if (kn_reads_of(g) == KN_READS_RUNS)
+        return given_runs(c, p, g, why);
     if (kn_schedules[g->schedule].asm_only)
         g->lowering = KN_LOWERING_ASM;
     if (kn_pick_mfma(p) < 0)
@@ -539,11 +539,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                        kiln_type_name(p->a), kiln_type_name(p->b));
     if (!given && g->abi != KN_ABI_AITER)
         KN_TRY(pick_known(c, p, g, &why, &tuned));
-    if (kn_reads_of(g) == KN_READS_RUNS) {
-        map_runs(p, g);
-        choose_lowering(p, g, why);
-        return KILN_OK;
-    }
+    if (kn_reads_of(g) == KN_READS_RUNS)
+        return settle_runs(p, g, why);
     decided = !given && g->bm;
     KN_TRY(settle_tile(c, p, g, given));
     take_lines(c, p, &asked, g);
@@ -554,6 +551,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     } else if (!given && !tuned && !decided) {
         kn_share_unaligned(p, &asked, g);
     }
+    if (!given && !tuned && kn_prefer_skinny(p, &asked, g, why))
+        return settle_runs(p, g, why);
     if (!given && !tuned && !kn_pick_codes(c, p, &asked, g))
         kn_refine(c, p, &asked, g);
     if (g->abi == KN_ABI_AITER)

@@ -181,6 +181,11 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
  * kn_skinny_types() has it. */
 const char *kn_skinny_choose(const kiln_problem *p, struct kn_config *g);
 bool kn_skinny_wins(const kiln_problem *p);
+/* Where it takes less than g, which has a score: in its place, with the reason for `why`
+ * (NULL: none). */
+bool kn_prefer_skinny(const kiln_problem *p, const struct kn_config *asked, struct kn_config *g,
+                      struct kn_buf *why);
+void kn_skinny_explain(const struct kn_config *g, struct kn_buf *why);
 
 /* score.c - what a launch is expected to take with a main loop and tile of
  * scores.def: the timing model's clocks of a K tile, measured ahead of time,

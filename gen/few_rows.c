@@ -315,9 +315,7 @@ pick_skinny(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
     if (!kn_skinny_types(p) || !kn_skinny_wins(p) || kn_skinny_choose(p, &skinny))
         return false;
     *g = skinny;
-    if (why)
-        kn_putf(why, "few rows beside weights of 4 bits: %u columns a wave, K of %u waves\n",
-                skinny.bn / skinny.wm, skinny.wn);
+    kn_skinny_explain(g, why);
     return true;
 }
 

@@ -4,6 +4,8 @@
 #include "forms.h"
 #include "instantiate.h"
 
+#include <math.h>
+
 enum kind { INTEGERS, WORDS, AWQ, NVFP4, MXFP4, KINDS };
 
 static enum kind
@@ -86,6 +88,7 @@ static const struct reach {
 
 enum {
     FEW = 4,                 /* rows, whose loads of A are as nothing */
+    MOST_ROWS = 16,
     MORE = 8,                /* rows, behind which only a long K pays */
     WIDE = 80, WIDE_OF_MORE = 32,             /* columns a compute unit */
     LINE_TILES = 2,          /* of AWQ's 128 columns are a cache line of words */
@@ -212,6 +215,93 @@ is_too_deep(const kiln_problem *p, const struct reach *r)
                                      (2 * tiles < cus && p->k > 2 * deep)));
 }
 
+/* ---- prices of one product ---- */
+
+struct form {
+    uint32_t columns, waves, shares;
+};
+
+/* What price_of() adds up, in ns: what a launch takes; a turn of a wave that waits for its loads;
+ * of a turn each row and column; a sum of a wave; shares of K, and 256 sums of each of them; how
+ * much of a workgroup that only some units have a round takes. Fitted to 4,500 launches of 800
+ * products of 1 to 16 rows, with errors of 8 % (docs/smallm.md). */
+static const struct price {
+    double launch, turn, row, column, sum, shared, share, whole;
+} prices[][KINDS] = {
+    { [INTEGERS] = { 3530, 358, 16.9, 26.1, 0.30, 1212, 127, 0.80 },
+      [WORDS] = { 3775, 435, 19.2, 18.9, 0.48, 2164, 92, 0.94 },
+      [AWQ] = { 3868, 2119, 3.8, 11.3, 0.07, 1187, 107, 1.00 },
+      [NVFP4] = { 3427, 0, 24.8, 21.9, 0.22, 1502, 60, 0.87 },
+      [MXFP4] = { 3354, 220, 21.2, 17.2, 0.16, 1400, 171, 0.90 } },
+    { [INTEGERS] = { 3903, 301, 23.5, 25.3, 0.56, 1501, 55, 0.73 },
+      [WORDS] = { 3877, 580, 28.3, 21.6, 0.56, 3608, 0, 1.00 },
+      [AWQ] = { 4867, 2035, 16.9, 11.6, 0.00, 1582, 124, 1.00 },
+      [NVFP4] = { 3684, 340, 13.3, 39.5, 1.06, 1445, 150, 0.79 },
+      [MXFP4] = { 3749, 612, 24.4, 31.5, 0.57, 1538, 105, 0.84 } },
+};
+
+/* What another form, and skinny in place of what has the best score, takes at most. */
+#define LESS 0.92
+#define LESS_THAN_SCORED 0.94
+
+static const double weights_a_ns[] = { 11900, 8800 }; /* hbm_read, of 4.3 bits */
+
+/* Of what B takes to come, turns that wait and turns that multiply the longest, and parts of the
+ * others. */
+static double
+price_of(const kiln_problem *p, uint32_t rows, const struct form *f)
+{
+    bool fnuz = kn_targets[p->target].fnuz;
+    const struct price *by = &prices[fnuz][kind_of(p)];
+    double tiles = ceil((double)p->n / f->columns) * f->shares;
+    double turn = (double)kn_skinny_step(p) * f->waves * f->shares, turns = ceil((double)p->k / turn);
+    double many = fmax(1, tiles / kn_cus(p)), units = by->whole * ceil(many) + (1 - by->whole) * many;
+    double comes = (double)(p->n * p->k) / weights_a_ns[fnuz];
+    double waits = turns * by->turn * fmax(1, many * f->waves / 4);
+    double works = turns * (by->row * rows + by->column * f->columns) *
+                   fmax(1, units * f->waves / 4);
+    double sums = (double)f->columns * rows;
+    double longest = fmax(comes, fmax(waits, works)), least = fmin(comes, fmin(waits, works));
+
+    return by->launch + (f->shares > 1 ? by->shared + by->share * f->shares * sums / 256 : 0) +
+           by->sum * sums * many * f->waves +
+           longest + 0.3 * (comes + waits + works - longest - least) + 0.1 * least;
+}
+
+/* Shares of K have a turn each, and more of them than two of a compute unit are none. */
+static bool
+may_have(const kiln_problem *p, uint32_t rows, const struct form *f)
+{
+    int64_t turn = (int64_t)kn_skinny_step(p) * f->waves, tiles = (p->n + f->columns - 1) / f->columns;
+    bool room = kn_targets[p->target].lds > ROOM || rows <= MORE || f->waves <= 4;
+
+    return (has_rows_of_k(p) ? room && f->columns == columns(p) : f->columns <= 2 * columns(p)) &&
+           (f->shares == 1 || (p->k >= turn * f->shares && tiles * f->shares <= 2 * kn_cus(p)));
+}
+
+/* Other columns, waves and shares of K, where they take less by more than prices err. */
+static void
+take_cheaper(const kiln_problem *p, struct kn_config *g)
+{
+    static const uint8_t waves[] = { 8, 4, 2 }, parts[] = { 1, 2, 3, 4, 6, 8 };
+    struct form best = { g->bn, g->wn, g->split_k };
+    double least = price_of(p, g->bm, &best) * LESS;
+
+    for (uint32_t i = 0; i < 2 * sizeof waves * sizeof parts; i++) {
+        struct form f = { columns(p) << i % 2, waves[i / 2 % sizeof waves],
+                          parts[i / 2 / sizeof waves] };
+        double ns = price_of(p, g->bm, &f);
+
+        if (may_have(p, g->bm, &f) && ns < least) {
+            best = f;
+            least = ns;
+        }
+    }
+    g->wn = best.waves;
+    g->bn = best.columns;
+    g->split_k = best.shares;
+}
+
 /* Up to `rows` of a group or of a batch's product skinny takes less than what else there is,
  * by predicted times of 1,200 drawn (docs/smallm.md): from K `least` on, from `from` tiles of
  * 16 columns a compute unit on, of up to `tiles` of them, and of more up to K `brief`. */
@@ -306,6 +396,7 @@ const char *
 kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
 {
     struct kn_domain d = kn_domain_of(p, 256, 0);
+    bool open = !g->wm && !g->bn && !g->split_k && p->n && p->k;
 
     g->schedule = KN_SCHED_SKINNY;
     if (!g->bm)
@@ -318,6 +409,8 @@ kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
     g->stages = 2;
     if (!g->split_k)
         g->split_k = shares_of(p, g);
+    if (open && kn_one_product(p))
+        take_cheaper(p, g);
     if (has_rows_of_k(p) && !g->xcd) {
         g->xcd = kn_xcds(p);
         g->xcd_run = LINE_TILES;
@@ -326,4 +419,33 @@ kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
     return is_tile(p, g) ? kn_form_lacks(p, g)
          : "has tiles of 2 to 16 rows by 16, 32 or 64 columns a wave, with 1 to 8 waves, or 16 of "
            "16; of AWQ's words by 128, with 1 to 8";
+}
+
+bool
+kn_prefer_skinny(const kiln_problem *p, const struct kn_config *asked, struct kn_config *g,
+                 struct kn_buf *why)
+{
+    bool open = kn_form_open(asked) && asked->split_k < 2 && !asked->schedule &&
+                !asked->domain.align_a;
+    struct kn_config skinny = *asked;
+    double us = kn_score_known(p, g);
+    struct form f;
+
+    if (!open || !kn_one_product(p) || !kn_skinny_types(p) || p->k < LEAST_K || p->m < 1 ||
+        p->m > MOST_ROWS || p->n < 1 || us <= 0 || kn_skinny_choose(p, &skinny))
+        return false;
+    f = (struct form){ skinny.bn, skinny.wn, skinny.split_k };
+    if (price_of(p, skinny.bm, &f) >= 1e3 * us * LESS_THAN_SCORED)
+        return false;
+    *g = skinny;
+    kn_skinny_explain(g, why);
+    return true;
+}
+
+void
+kn_skinny_explain(const struct kn_config *g, struct kn_buf *why)
+{
+    if (why)
+        kn_putf(why, "few rows beside weights of 4 bits: %u columns a wave, K of %u waves\n",
+                g->bn / g->wm, g->wn);
 }
