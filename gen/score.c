@@ -406,7 +406,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     int64_t m = ragged == 'm' ? (p->m + many - 1) / many : p->m;
     int64_t k = ragged == 'k' ? (p->k + many - 1) / many : p->k;
     struct launch l = { .c = &chips[p->target], .s = s };
-    double share_k = kn_share_k(p, g);
+    double share_k = kn_share_k(p, g), scales;
 
     l.tm = tm;
     l.tn = ceil((double)p->n / kn_tile_columns(p, g));
@@ -437,10 +437,9 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.bits_a *= kn_row_lines(p, 'a', g, NULL);
     l.bits_b *= kn_row_lines(p, 'b', g, NULL);
     l.aligned = (l.bits_a + l.bits_b) * g->bk / 8;
-    if (p->scale == KILN_SCALE_MX32) {
-        l.read += (g->bm + g->bn) * g->bk / 32.0;
-        l.aligned += (g->bm + g->bn) * g->bk / 32.0;
-    }
+    scales = kn_scale_lines(p, g, s);
+    l.read += scales;
+    l.aligned += scales;
     l.cus = least(l.all, l.groups);
     l.width = kn_class_power(s->class);
     l.slower = kn_rows_slower(p, g, s);
