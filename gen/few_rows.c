@@ -27,23 +27,30 @@ static const struct forms {
     struct price {
         uint8_t least, rows; /* from so many on, up to so many */
         double round, row, column, product, join, whole;
+        uint16_t columns[2]; /* up to so many, of one and two rows and of more; 0: any */
     } price;                 /* priced_form() */
 } halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
              { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } },
-             { 2048, 2048, 3072, 3072 }, true, { 0 }, { 0 } },
+             { 2048, 2048, 3072, 3072 }, true, { 0 },
+             { 1, 4, 86, 56, 61, 16, 1, 0, { 768, 768 } } },
   dots = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
            { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } },
-           { 12288, 12288, 12288, 4096 }, false, { 0 }, { 0 } },
+           { 12288, 12288, 12288, 4096 }, false, { 0 },
+           { 1, 4, 108, 38, 60, 10, 0, 0.26, { 2048, 2048 } } },
   bytes = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
             { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } },
-            { 2048, 2048, 3072, 3072 }, true, { 0 }, { 0 } },
+            { 2048, 2048, 3072, 3072 }, true, { 0 },
+            { 1, 4, 110, 33, 55, 32, 0, 0.28, { 768, 768 } } },
   scaled = { { { 8, 4, 1 }, { 8, 4, 1 } },
-             { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 }, { 0 } },
-  fours = { .spread = { 2, { 10, 10 }, 2 } }, mixed = { .spread = { 2, { 6, 3 }, 8 } },
+             { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 },
+             { 1, 4, 152, 36, 40, 42, 0, 0.26, { 1024, 1536 } } },
+  fours = { .spread = { 2, { 10, 10 }, 2 },
+            .price = { 1, 4, 425, 48, 92, 28, 20, 0.37, { 2048, 1536 } } }, mixed = { .spread = { 2, { 6, 3 }, 8 } },
   unlike = { .spread = { 2, { 6, 6 }, 4 } }, fnuz_mixed = { .spread = { 2, { 6, 6 }, 4 } },
-  fnuz8 = { .spread = { 1, { 10, 10 }, 1 }, .price = { 2, 4, 402, 64, 143, 27, 16, 0.2 } },
-  fnuz6 = { .price = { 1, 2, 1043, 209, 352, 104, 61, 0.9 } },
-  fnuz4 = { .spread = { 1, { 10, 10 }, 2 }, .price = { 1, 4, 728, 164, 217, 44, 25, 0.6 } }, none;
+  fnuz8 = { .spread = { 1, { 10, 10 }, 1 }, .price = { 2, 4, 402, 64, 143, 27, 16, 0.2, { 0 } } },
+  fnuz6 = { .price = { 1, 2, 1043, 209, 352, 104, 61, 0.9, { 0 } } },
+  fnuz4 = { .spread = { 1, { 10, 10 }, 2 }, .price = { 1, 4, 728, 164, 217, 44, 25, 0.6, { 0 } } },
+  none;
 
 enum {
     WIDE = 4096,
@@ -52,6 +59,7 @@ enum {
     DEEP = 2048,
     MUCH = 1 << 25,          /* elements of B */
     FLOOD = 1 << 26,
+    DIVIDED = 1 << 23,
     TURNS = 65,
     TURNS_OF_MORE = 80,      /* of more than two rows, whose waves have 4 columns each */
     FEW_COLUMNS = 256,
@@ -156,11 +164,14 @@ spread_form(const kiln_problem *p, uint32_t rows, const struct forms *all)
     return f;
 }
 
-static const double bytes_a_ns = 4730; /* hbm_read of gfx942 */
+static const double bytes_a_ns[KILN_NTARGETS] = { /* hbm_read */
+    [KILN_GFX942] = 4730, [KILN_GFX950] = 6400
+};
 
 /* Nanoseconds that form f takes, but what all forms do: turns of K by each wave, whose loads
  * others of a compute unit hide, and whose products wait for theirs; what lanes and waves add up;
- * no less than B takes to come. Fitted to 8,000 launches of 230 problems. */
+ * no less than B takes to come. Fitted to 8,000 launches of 230 problems of MX types on gfx942,
+ * 1,800 of 260 others. */
 static double
 price_of(const kiln_problem *p, uint32_t rows, const struct price *by, struct form f)
 {
@@ -168,7 +179,7 @@ price_of(const kiln_problem *p, uint32_t rows, const struct price *by, struct fo
     double many = (double)p->n / f.bn / kn_cus(p), turns = ceil((double)p->k / run);
     double beside = fmax(1, by->whole * ceil(many) + (1 - by->whole) * many);
     double turn = by->row * rows + columns * (by->column + by->product * rows);
-    double comes = (double)(p->n * p->k) * kn_type_bits[p->b] / 8 / bytes_a_ns;
+    double comes = (double)(p->n * p->k) * kn_type_bits[p->b] / 8 / bytes_a_ns[p->target];
     double joins = columns * rows * by->join * (f.wn > 1 ? 2 : 1);
     double work = beside * turns * turn;
 
@@ -176,7 +187,7 @@ price_of(const kiln_problem *p, uint32_t rows, const struct price *by, struct fo
     return turns * by->round / many + joins * many + fmax(comes, work) + 0.2 * fmin(comes, work);
 }
 
-/* Of few rows of MX types that are converted by hand the form that takes least, whose sums (of 6
+/* Of few rows, and columns unless they are converted by hand, the form that takes least, whose sums (of 6
  * bits half as many) have registers. */
 static struct form
 priced_form(const kiln_problem *p, uint32_t rows, const struct price *by)
@@ -194,10 +205,15 @@ priced_form(const kiln_problem *p, uint32_t rows, const struct price *by)
     return best;
 }
 
-/* Not where B is so much that all wait for it alone. */
+/* Not where B is so much that all wait for it alone, or that matrix instructions divide a long
+ * K of more than two rows. */
 static bool
 is_priced(const kiln_problem *p, uint32_t rows, const struct forms *all)
 {
+    uint16_t most = all->price.columns[rows > 2];
+
+    if (most && (p->n > most || (rows > 2 && p->scale == KILN_SCALE_MX32 && p->n * p->k > DIVIDED)))
+        return false;
     return rows >= all->price.least && rows <= all->price.rows &&
            (rows > all->spread.rows || p->n * p->k <= FLOOD);
 }
@@ -269,7 +285,7 @@ has_one_slot(const kiln_problem *p, uint32_t rows)
 {
     const struct forms *all = forms_of(p);
 
-    return rows <= all->spread.rows || rows <= all->price.rows;
+    return rows <= all->spread.rows || (!all->price.columns[0] && rows <= all->price.rows);
 }
 
 const char *
