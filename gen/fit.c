@@ -243,7 +243,7 @@ three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     struct kn_config three = *g;
 
     three.stages = 3;
-    return g->bm * g->bn <= 128 * 128 && p->k >= 3 * (int64_t)g->bk &&
+    return g->bm * g->bn <= 128 * 128 && p->k > 2 * (int64_t)g->bk &&
            (g->lowering == KN_LOWERING_ASM || kn_form_assembly(p, g)) &&
            !g->cus && !kn_form_lacks(p, &three) &&
            kn_tile_registers(c, p, &three) <= kn_register_limit(&three);
