@@ -195,14 +195,15 @@ may_score(const kiln_problem *p, const struct kn_config *given)
 }
 
 /* Of types that are multiplied as they lie walks are of many stores: of products with half a
- * tile's rows, and K with more than half a K tile, in `4-wave` a whole one. */
+ * tile's rows, and K with more than half a K tile or of the shallowest (rows of 64 bytes), in
+ * `4-wave` a whole one. */
 static bool
 hides_stores(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
     bool four = kn_schedules[s->schedule].asm_only;
+    bool fills = four ? p->k >= g->bk : 2 * p->k > g->bk || g->bk * kn_type_bits[p->a] <= 512;
 
-    return kn_multiplies_blocks(p) ||
-           ((four ? p->k : 2 * p->k - 1) >= g->bk && 2 * kn_mean_rows(p) >= g->bm);
+    return kn_multiplies_blocks(p) || (fills && 2 * kn_mean_rows(p) >= g->bm);
 }
 
 /* Each workgroup has several tiles. Of stores of an element a lane, beside another workgroup's,
