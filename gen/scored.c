@@ -39,18 +39,6 @@ same_tile(const struct kn_config *a, const struct kn_config *b)
            a->bk == b->bk && a->wm == b->wm && a->wn == b->wn;
 }
 
-/* Whether scales come in lines that other copies have driven out of the L1 until
- * they are needed again, which scores count as loaded once. */
-static bool
-reloads_scales(const kiln_problem *p, const struct kn_config *g)
-{
-    return p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
-           !kn_shuffled(p) && !kn_dequant(p) &&
-           (p->m <= 64 || (kn_type_bits[p->b] == 4 && g->bm + g->bn > 128)) &&
-           !kn_family_of(p)->ragged && !kn_schedules[g->schedule].asm_only &&
-           !kn_scale_batch(p, g);
-}
-
 /* Of a loop of fewer than four K tiles, of which scores say least: most of groups, and where a
  * deeper K tile ends behind K, the choice's before it or as well; more of `4-wave` in place of
  * another loop, most of one K tile transposed at any byte; of many rounds, or nn, tn (measured). */
@@ -121,7 +109,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
         return 1.1;
     if (four && !near && kn_class_is_odd(s->class) && p->layout != KILN_NT)
         return p->k < 24 * (int64_t)g->bk ? 1.15 : 1.08;
-    if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk))
+    if (p->m <= 64 && p->k <= 8 * (int64_t)g->bk)
         return 1.05;
     if (ragged == 'k')
         return near || (!g->domain.ktail && p->k >= 8 * (int64_t)g->bk) ? 1.06 : 1.07;

@@ -10,7 +10,6 @@ enum { LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
 enum { SHORT = 8, BRIEF = 4, HALVES = 16 }; /* K tiles */
 enum { LINE = 128 };         /* bytes */
 enum { FEW_ROWS = 64 };      /* of a product */
-enum { FLOOD = 1 << 26 };    /* elements of B */
 
 /* Two MX types that are converted and multiplied product by product: of gfx942. */
 bool
@@ -211,19 +210,14 @@ kn_walk_lead(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* The same of MX types that wait for memory longer than they say: `8-wave` for weights of 4 bits
- * beside few rows, many shares of converted types in large tiles, shares of few rows for so much
- * of 8 bits that all of them wait for it alone. */
+ * beside few rows, many shares of converted types in large tiles. */
 static double
 waiting_lead(const kiln_problem *p, const struct kn_config *g)
 {
-    bool few = p->m && p->m <= FEW_ROWS;
-
     if (kn_reads_of(g) == KN_READS_HALVES && p->scale == KILN_SCALE_MX32 && p->m <= 2 * FEW_ROWS &&
         kn_type_bits[p->b] == 4)
         return 1.1;
     if (kn_multiplies_blocks(p) && g->split_k > 3 && g->bm * g->bn >= 128 * 192)
-        return 1.15;
-    if (few && kn_class_of(p) == KN_CLASS_MX88 && g->split_k > 1 && p->n * p->k > FLOOD)
         return 1.15;
     return 1;
 }
