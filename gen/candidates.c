@@ -41,11 +41,11 @@ six_bits(const kiln_problem *p)
 }
 
 /* Of gfx942, where stores are half of what a short K takes: a walk loads the next tile while
- * those of this one leave (docs/loops.md), of wgrad too. Types whose scores have walks. */
+ * those of this one leave (docs/loops.md), of groups too. Types whose scores have walks. */
 bool
 kn_walks_stored(const kiln_problem *p)
 {
-    return !kn_targets[p->target].walks && kn_family_of(p)->ragged != 'm' &&
+    return !kn_targets[p->target].walks &&
            !kn_family_of(p)->routed && !p->scale_layout && !kn_writes_scales(p);
 }
 
