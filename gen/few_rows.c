@@ -27,25 +27,25 @@ static const struct forms {
     struct price {
         uint8_t least, rows; /* from so many on, up to so many */
         double round, row, column, product, join, whole;
-        uint16_t columns[2]; /* up to so many, of one and two rows and of more; 0: any */
+        uint16_t columns[3]; /* up to so many, of up to two rows, four and more; 0: any */
     } price;                 /* priced_form() */
 } halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
              { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } },
              { 2048, 2048, 3072, 3072 }, true, { 0 },
-             { 1, 4, 86, 56, 61, 16, 1, 0, { 768, 768 } } },
+             { 1, 8, 86, 56, 61, 16, 1, 0, { 768, 768, 1024 } } },
   dots = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
            { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } },
            { 12288, 12288, 12288, 4096 }, false, { 0 },
-           { 1, 4, 108, 38, 60, 10, 0, 0.26, { 2048, 2048 } } },
+           { 1, 8, 108, 38, 60, 10, 0, 0.26, { 2048, 2048, 2048 } } },
   bytes = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
             { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } },
             { 2048, 2048, 3072, 3072 }, true, { 0 },
-            { 1, 4, 110, 33, 55, 32, 0, 0.28, { 768, 768 } } },
+            { 1, 8, 110, 33, 55, 32, 0, 0.28, { 768, 768, 1024 } } },
   scaled = { { { 8, 4, 1 }, { 8, 4, 1 } },
              { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 },
-             { 1, 4, 152, 36, 40, 42, 0, 0.26, { 1024, 1536 } } },
+             { 1, 8, 152, 36, 40, 42, 0, 0.26, { 1024, 1536, 768 } } },
   fours = { .spread = { 2, { 10, 10 }, 2 },
-            .price = { 1, 4, 425, 48, 92, 28, 20, 0.37, { 2048, 1536 } } }, mixed = { .spread = { 2, { 6, 3 }, 8 } },
+            .price = { 1, 8, 425, 48, 92, 28, 20, 0.37, { 2048, 1536, 1024 } } }, mixed = { .spread = { 2, { 6, 3 }, 8 } },
   unlike = { .spread = { 2, { 6, 6 }, 4 } }, fnuz_mixed = { .spread = { 2, { 6, 6 }, 4 } },
   fnuz8 = { .spread = { 1, { 10, 10 }, 1 }, .price = { 2, 4, 402, 64, 143, 27, 16, 0.2, { 0 } } },
   fnuz6 = { .price = { 1, 2, 1043, 209, 352, 104, 61, 0.9, { 0 } } },
@@ -171,7 +171,7 @@ static const double bytes_a_ns[KILN_NTARGETS] = { /* hbm_read */
 /* Nanoseconds that form f takes, but what all forms do: turns of K by each wave, whose loads
  * others of a compute unit hide, and whose products wait for theirs; what lanes and waves add up;
  * no less than B takes to come. Fitted to 8,000 launches of 230 problems of MX types on gfx942,
- * 1,800 of 260 others. */
+ * 2,400 of 370 others. */
 static double
 price_of(const kiln_problem *p, uint32_t rows, const struct price *by, struct form f)
 {
@@ -192,7 +192,7 @@ price_of(const kiln_problem *p, uint32_t rows, const struct price *by, struct fo
 static struct form
 priced_form(const kiln_problem *p, uint32_t rows, const struct price *by)
 {
-    uint32_t most = kn_type_bits[p->a] == 6 || rows < 2 ? 8 / rows : 16 / rows;
+    uint32_t most = kn_type_bits[p->a] == 6 || rows < 2 ? 8 / rows : rows > 4 ? 4 : 16 / rows;
     struct form best = { 1, 1, 4 };
 
     for (uint8_t bn = 1; bn <= MOST_COLUMNS; bn *= 2)
@@ -205,14 +205,26 @@ priced_form(const kiln_problem *p, uint32_t rows, const struct price *by)
     return best;
 }
 
-/* Not where B is so much that all wait for it alone, or that matrix instructions divide a long
- * K of more than two rows. */
+/* Whether matrix instructions end sooner: of more than two rows of MX types that divide a long K,
+ * of more than four whose K is a tile or long, but of i8. */
+static bool
+divides_or_ends(const kiln_problem *p, uint32_t rows)
+{
+    bool mx = p->scale == KILN_SCALE_MX32;
+    int64_t row = p->k * kn_type_bits[p->a] / 8, much = p->n * p->k; /* bytes; elements */
+
+    if (rows <= 4 || p->a == KILN_I8)
+        return rows > 2 && mx && much > DIVIDED;
+    return much > DIVIDED / 2 || row < 1024 || row > (mx ? 4096 : 8192) || (mx && p->k < DEEP);
+}
+
+/* Not where B is so much that all wait for it alone. */
 static bool
 is_priced(const kiln_problem *p, uint32_t rows, const struct forms *all)
 {
-    uint16_t most = all->price.columns[rows > 2];
+    uint16_t most = all->price.columns[rows > 4 ? 2 : rows > 2];
 
-    if (most && (p->n > most || (rows > 2 && p->scale == KILN_SCALE_MX32 && p->n * p->k > DIVIDED)))
+    if (most && (p->n > most || divides_or_ends(p, rows)))
         return false;
     return rows >= all->price.least && rows <= all->price.rows &&
            (rows > all->spread.rows || p->n * p->k <= FLOOD);
