@@ -45,7 +45,8 @@ static const struct forms {
              { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 },
              { 1, 8, 152, 36, 40, 42, 0, 0.26, { 1024, 1536, 768 } } },
   fours = { .spread = { 2, { 10, 10 }, 2 },
-            .price = { 1, 8, 425, 48, 92, 28, 20, 0.37, { 2048, 1536, 1024 } } }, mixed = { .spread = { 2, { 6, 3 }, 8 } },
+            .price = { 1, 8, 425, 48, 92, 28, 20, 0.37, { 2048, 1536, 1024 } } },
+  mixed = { .spread = { 2, { 6, 3 }, 8 } },
   unlike = { .spread = { 2, { 6, 6 }, 4 } }, fnuz_mixed = { .spread = { 2, { 6, 6 }, 4 } },
   fnuz8 = { .spread = { 1, { 10, 10 }, 1 }, .price = { 2, 4, 402, 64, 143, 27, 16, 0.2, { 0 } } },
   fnuz6 = { .price = { 1, 2, 1043, 209, 352, 104, 61, 0.9, { 0 } } },
@@ -187,8 +188,8 @@ price_of(const kiln_problem *p, uint32_t rows, const struct price *by, struct fo
     return turns * by->round / many + joins * many + fmax(comes, work) + 0.2 * fmin(comes, work);
 }
 
-/* Of few rows, and columns unless they are converted by hand, the form that takes least, whose sums (of 6
- * bits half as many) have registers. */
+/* Of few rows, and columns unless they are converted by hand, the form that takes least, whose
+ * sums (of 6 bits half as many) have registers. */
 static struct form
 priced_form(const kiln_problem *p, uint32_t rows, const struct price *by)
 {
