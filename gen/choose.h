@@ -296,9 +296,10 @@ enum { KN_HALF_LINES = 6 };
  * the copies of a tile of s take, on average; s NULL: if rows began at lines. */
 double kn_row_lines(const kiln_problem *p, char operand,
                     const struct kn_config *g, const struct kn_score *s);
-/* score_scales.c: bytes of lines of scales that a K tile asks for, of MX types. */
+/* score_scales.c: bytes of lines of scales that a K tile asks for, of MX types and A's of
+ * 128-blocks, where so many workgroups share an L1. */
 double kn_scale_lines(const kiln_problem *p, const struct kn_config *g,
-                      const struct kn_score *s);
+                      const struct kn_score *s, uint32_t beside);
 /* What the score of a tile whose lines go through registers one by one must be better by. */
 double kn_lines_lead(const kiln_problem *p, const struct kn_config *g);
 /* How many times as long a K tile takes for what that does not count. */

@@ -437,7 +437,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.bits_a *= kn_row_lines(p, 'a', g, NULL);
     l.bits_b *= kn_row_lines(p, 'b', g, NULL);
     l.aligned = (l.bits_a + l.bits_b) * g->bk / 8;
-    scales = kn_scale_lines(p, g, s);
+    scales = kn_scale_lines(p, g, s, kn_score_beside(p, g, s));
     l.read += scales;
     l.aligned += scales;
     l.cus = least(l.all, l.groups);

@@ -60,11 +60,11 @@ together(const kiln_problem *p, const struct kn_config *g, const struct kn_score
 }
 
 double
-kn_scale_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+kn_scale_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s,
+               uint32_t beside)
 {
     int64_t a = rows_of(p, g, 'a', true), b = rows_of(p, g, 'b', true);
     int64_t each = scale_bytes(p, g), tiles = together(p, g, s);
-    uint32_t beside = kn_score_beside(p, g, s);
     struct kn_pitches at = kn_pitches_of(p);
     struct lines own = { 0 }, all;
     double again = 0;
