@@ -94,6 +94,9 @@ const char *kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p,
 /* Tiles of the launch; ragged rows are taken as balanced. */
 uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
 
+/* More of them, or of shares of K, than compute units: some have two at once or in turn. */
+bool kn_fills_rounds(const kiln_problem *p, const struct kn_config *g);
+
 /* Persistent grids that the schedule 4-wave was measured with. */
 bool kn_walks(const kiln_problem *p);
 

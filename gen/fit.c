@@ -449,25 +449,63 @@ widened_pay(const kiln_problem *p, const struct kn_config *g)
     return kn_type_bits[p->b] == 8 || (!half && (kn_widens_soon(p) || g->wm * g->wn == 4));
 }
 
-/* Rows that are loaded by lines on their way through registers: of two lines a K tile as much
- * is in flight without; in small tiles the way into the loop, which is a K tile longer,
- * counts (measured on gfx950). Beside an A that is quantised, rows that begin at 16 bytes are
- * as fast by tiles, and larger tiles lose a slot's registers. */
+/* On gfx942: K tiles of a share from which lines pay that go through registers. Tiles below
+ * 64x96 have a way into the loop that is a K tile longer, but of several rounds other workgroups
+ * have products meanwhile; what shifts bytes is of a larger share of the time than on gfx950, so
+ * some tiles at odd bytes take as long without (5 to 30 K tiles of 19 tiles in bf16 and fp8). */
+static int64_t
+least_of_old(const kiln_problem *p, const struct kn_config *g)
+{
+    enum { SOON = 5, LATER = 9, LATE = 20, NEVER = INT32_MAX };
+    uint32_t area = g->bm * g->bn;
+    bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
+
+    if (area >= 96 * 128 || kn_reads_of(g) != KN_READS_STEP)
+        return SOON;
+    if (area >= 64 * 96)
+        return dwords ? SOON : NEVER;
+    if (g->stages < 4)
+        return NEVER;
+    if (g->bk * kn_type_bits[p->a] > 8 * KN_LINE)
+        return dwords && area < 64 * 64 ? LATER : NEVER;
+    if (kn_fills_rounds(p, g))
+        return SOON;
+    return dwords && area > 32 * 32 ? LATER : LATE;
+}
+
+/* gfx942's, of plain rows along K, of which a lane loads 16 bytes at places that are no multiples
+ * of them: at multiples as many lines come at once as do by lines. Beside scales of 128-blocks the
+ * assembly waits for more than is asked for. */
+static bool
+loads_dwords(const kiln_problem *p, const struct kn_config *g)
+{
+    return !kn_prequant(p) && !kn_dequant(p) && p->scale != KILN_SCALE_BLOCK128 &&
+           ((kn_along_k(p, 'a') && g->domain.align_a < 16) ||
+            (kn_along_k(p, 'b') && g->domain.align_b < 16));
+}
+
+/* Rows that are loaded by lines on their way through registers: of two lines a K tile of large
+ * tiles as much is in flight without; in small tiles the way into the loop, which is a K tile
+ * longer, counts (measured on gfx950). Beside an A that is quantised, rows that begin at 16 bytes
+ * are as fast by tiles, and larger tiles lose a slot's registers. */
 static bool
 shifts_pay(const kiln_problem *p, const struct kn_config *g)
 {
     int64_t tiles = p->k / (g->split_k ? g->split_k : 1) / g->bk;
     bool small = g->bm * g->bn < 96 * 128 || kn_lines_apart(p) < 2;
     bool half = kn_shifts_lines(p, g) && !kn_shifts(p, g, 'b');
-    bool turned = p->layout != KILN_NT;
+    bool turned = p->layout != KILN_NT, old = kn_targets[p->target].dma < 16;
     kiln_type by_lines = kn_prequant(p) ? p->b : p->a;
 
     if (kn_dequant(p) && !widened_pay(p, g))
         return false;
     if (kn_prequant(p) && (g->bm * g->bn > 128 * 256 || g->domain.align_b >= 16))
         return false;
-    return kn_targets[p->target].dma == 16 && g->bm * g->bn >= 64 * 96 &&
-           g->bk * kn_type_bits[by_lines] <= 8 * KN_LINE &&
+    if (old && !loads_dwords(p, g))
+        return false;
+    if (old && !turned && kn_lines_apart(p) == 2)
+        return tiles >= least_of_old(p, g);
+    return g->bm * g->bn >= 64 * 96 && g->bk * kn_type_bits[by_lines] <= 8 * KN_LINE &&
            tiles >= (turned ? KN_HALF_LINES : small || half ? 12 : 4);
 }
 

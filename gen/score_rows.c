@@ -213,14 +213,31 @@ broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_s
     return (!kn_direct(p, g) ? 2.2 : g->stages == 2 ? 2.7 : 1.8) * more;
 }
 
+/* The same on gfx942 (19 tiles of bf16 and fp8): small tiles wait in a launch of one round, in
+ * which nothing else has products. */
+static double
+shifted_old(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t area = g->bm * g->bn;
+    bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
+
+    if (kn_reads_of(g) == KN_READS_TILE)
+        return dwords ? 0.79 : 0.92;
+    if (area >= 64 * 96)
+        return dwords ? 0.88 : 0.93;
+    return (dwords || area < 64 * 64 ? 0.74 : 0.8) + (kn_fills_rounds(p, g) ? 0 : 0.2);
+}
+
 /* Rows at any byte that are loaded by lines: what a K tile takes of what it does without,
  * with which the scores were measured, where both operands' rows begin inside lines: of 33
  * tiles and lengths of K drawn. */
 static double
-shifted(const struct kn_config *g, bool few)
+shifted(const kiln_problem *p, const struct kn_config *g, bool few)
 {
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
 
+    if (kn_targets[p->target].dma < 16)
+        return shifted_old(p, g) + (few ? 0.06 : 0);
     if (kn_reads_of(g) == KN_READS_TILE)
         return (dwords ? 0.7 : 0.84) + (few ? 0.14 : 0);
     if (g->bm * g->bn < 64 * 64)
@@ -294,8 +311,10 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
                                                              : turned_at_dwords(p, g);
     if (s->lines)
         return measured_by_lines(p, g);
-    return kn_lines_apart(p) < 2 || kn_prequant(p) || kn_dequant(p) ? (1 + shifted(g, few)) / 2
-                                                   : shifted(g, few);
+    if (kn_lines_apart(p) < 2 || kn_prequant(p) || kn_dequant(p) ||
+        (p->layout != KILN_NT && kn_targets[p->target].dma < 16))
+        return (1 + shifted(p, g, few)) / 2;
+    return shifted(p, g, few);
 }
 
 /* Tiles of which rows at any byte have scores in nn, tn and tt for a long K. */
@@ -318,6 +337,8 @@ whole_lines_lead(const kiln_problem *p, const struct kn_config *g)
         return HUGE_VAL;
     if (p->layout == KILN_NT && !kn_shifts(p, g, 'b') && p->k < 12 * (int64_t)g->bk)
         return HUGE_VAL;
+    if (kn_targets[p->target].dma < 16)
+        return 1.03;
     return 1 + (more ? 600.0 : p->layout != KILN_NT ? 300.0 : 100.0) / (g->bm * g->bn);
 }
 

@@ -21,6 +21,12 @@ kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
 }
 
 bool
+kn_fills_rounds(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_tiles_of(p, g->bm, g->bn) * (g->split_k ? g->split_k : 1) > kn_cus(p);
+}
+
+bool
 kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
 {
     if (kn_panels(p, g))

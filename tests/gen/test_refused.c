@@ -191,6 +191,28 @@ copies_end_at_16_bytes(void **state)
     assert_int_not_equal(four.copies, KN_COPIES_ENDS);
 }
 
+/* gfx942 loads rows at no 16 bytes by lines, of 128-blocks and at 16 bytes K tiles. */
+static void
+gfx942_loads_lines(void **state)
+{
+    static const struct { int64_t k; kiln_scale scale; enum kn_copies copies; } rows[] = {
+        { 2884, KILN_SCALE_NONE, KN_COPIES_LINES },
+        { 2896, KILN_SCALE_NONE, KN_COPIES_OPEN },
+        { 2884, KILN_SCALE_BLOCK128, KN_COPIES_OPEN },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kiln_problem p = { .family = KILN_GEMM, .target = KILN_GFX942, .a = KILN_FP8,
+                           .b = KILN_FP8, .scale = rows[i].scale, .m = 512, .n = 8192,
+                           .k = rows[i].k };
+        struct kn_config g = { 0 };
+
+        choose(&p, &g);
+        assert_int_equal(g.copies, rows[i].copies);
+    }
+}
+
 int
 main(void)
 {
@@ -201,6 +223,7 @@ main(void)
         cmocka_unit_test(shuffled_scales_take_rows_at_any_byte),
         cmocka_unit_test(an_odd_n_divides_k),
         cmocka_unit_test(copies_end_at_16_bytes),
+        cmocka_unit_test(gfx942_loads_lines),
     };
 
     return cmocka_run_group_tests_name("gen-refused", tests, NULL, NULL);
