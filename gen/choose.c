@@ -504,8 +504,8 @@ settle_scale_turns(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 }
 
 kiln_status
-kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
-          struct kn_buf *why)
+kn_choose_as_it_is(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+                   struct kn_buf *why)
 {
     bool given, decided, tuned = false;
     struct kn_config asked;
@@ -571,29 +571,4 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         explain_tile(p, given, why);
     choose_lowering(p, g, why);
     return KILN_OK;
-}
-
-/* ---- after a refusal ---- */
-
-bool
-kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
-               const struct kn_config *given, struct kn_config *g)
-{
-    const kiln_error refusal = c->err;
-    struct kn_refused *one = KN_NEW(c, struct kn_refused, 1);
-    struct kn_config next = *given;
-
-    if (!c->crowded || kn_was_refused(c, g))
-        return false;
-    *one = (struct kn_refused){ *g, kn_strdup(c, refusal.text), c->refused };
-    c->refused = one;
-    memset(&c->err, 0, sizeof c->err);
-    if (!kn_choose(c, p, &next, NULL) && !kn_was_refused(c, &next)) {
-        *g = next;
-        return true;
-    }
-    if (c->err.status != KILN_UNSUPPORTED)
-        c->err = refusal;
-    c->crowded = true;
-    return false;
 }

@@ -89,6 +89,10 @@ const char *kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p,
 const char *kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p,
                          struct kn_config *g);
 
+/* kn_choose() for rows that begin where they do. */
+kiln_status kn_choose_as_it_is(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+                               struct kn_buf *why);
+
 /* ---- candidates.c ------------------------------------------------------- */
 
 /* Tiles of the launch; ragged rows are taken as balanced. */

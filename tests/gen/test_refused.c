@@ -213,6 +213,26 @@ gfx942_loads_lines(void **state)
     }
 }
 
+/* Rows of 6 bits that begin inside lines go through registers, as at any byte, but where
+ * compute units have tiles of 256x256, or rows whole lines. */
+static void
+six_bits_have_rings(void **state)
+{
+    static const struct { int64_t m, k; bool ring; } rows[] = {
+        { 1024, 2688, true }, { 1024, 2560, false }, { 256, 2688, false }, { 8192, 2688, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kiln_problem p = { .family = KILN_GEMM, .target = KILN_GFX950, .a = KILN_MXFP6,
+                           .b = KILN_MXFP6, .m = rows[i].m, .n = 7168, .k = rows[i].k };
+        struct kn_config g = { 0 };
+
+        choose(&p, &g);
+        assert_int_equal(g.domain.align_a < 16, rows[i].ring);
+    }
+}
+
 int
 main(void)
 {
@@ -224,6 +244,7 @@ main(void)
         cmocka_unit_test(an_odd_n_divides_k),
         cmocka_unit_test(copies_end_at_16_bytes),
         cmocka_unit_test(gfx942_loads_lines),
+        cmocka_unit_test(six_bits_have_rings),
     };
 
     return cmocka_run_group_tests_name("gen-refused", tests, NULL, NULL);
