@@ -139,14 +139,14 @@ choose_early(const kiln_problem *p, struct kn_config *g)
                  : g->bm <= 32 && kn_form_allows(p, &both) ? KN_EARLY_BOTH : KN_EARLY_IDS;
 }
 
-/* Whether the tiles of experts that have many rows are shared by the dies, as those of
- * groups: what is read of B is then read once by the chip. Of fewer rows B is read once
- * in any order. */
+/* Whether the dies share the tiles of experts that have many rows, as those of groups, to read B
+ * once. Of fewer rows B is read once in any order; walks take runs of what is not widened, too. */
 static bool
 runs_of_blocks(const kiln_problem *p, const struct kn_config *g)
 {
-    return g->bm >= MANY_ROWS && g->xcd > 1 && !g->cus &&
-           p->tokens * p->topk >= MANY_ROWS * (int64_t)p->groups &&
+    bool many = g->bm >= MANY_ROWS && p->tokens * p->topk >= MANY_ROWS * (int64_t)p->groups;
+
+    return g->xcd > 1 && (many || (g->cus && !kn_dequant(p))) &&
            kn_tiles_of(p, g->bm, g->bn) >= (uint64_t)8 * g->group_m * g->xcd;
 }
 

@@ -192,6 +192,8 @@ kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked
         g->copies = KN_COPIES_ENDS;
     if (!asked->cus && (!asked->copies || !g->cus))
         walk_by_lines(c, p, g);
+    if (!asked->cus && kn_family_of(p)->routed)
+        kn_walk_routed(c, p, g);
 }
 
 uint32_t
