@@ -212,13 +212,14 @@ room_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
 /* Rounds of its compute unit's workgroups that a walk needs: of small tiles two, so that no round
  * of few is most of the launch, of weights that are widened behind their reads beside a long K
- * four (measured, docs/moe.md). */
+ * four, but of 32 rows by parts, more of which read B apart without (measured, docs/moe.md). */
 static uint64_t
-least_rounds(const kiln_problem *p, uint32_t room, bool codes)
+least_rounds(const kiln_problem *p, const struct kn_config *g, uint32_t room, bool codes)
 {
     enum { SMALL_ROOM = 2, LONG_K = 2048 };
+    bool apart = kn_widens_late(p, g) && g->bm <= 32;
 
-    return codes && p->k > LONG_K ? 4 : room > SMALL_ROOM ? 2 : 1;
+    return codes && !apart && p->k > LONG_K ? 4 : room > SMALL_ROOM ? 2 : 1;
 }
 
 /* Whether a walk takes less: not of gfx950's smallest tiles of such weights, of which many wait for
@@ -233,7 +234,7 @@ walk_lasts(const kiln_problem *p, const struct kn_config *g, uint32_t room)
     if ((kn_targets[p->target].walks && codes && g->bm < 32) ||
         (kn_reads_of(g) == KN_READS_HALVES && g->bm > 128 && p->k > HALVES_TURNS * (int64_t)g->bk))
         return false;
-    return slots <= MOST && tiles > slots && tiles >= slots * least_rounds(p, room, codes);
+    return slots <= MOST && tiles > slots && tiles >= slots * least_rounds(p, g, room, codes);
 }
 
 void
