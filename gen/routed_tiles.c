@@ -264,7 +264,7 @@ static const struct blocks {
     kiln_target target;
     enum staged staged;
     int64_t most16, most32, most64;
-    uint32_t percent;
+    uint32_t percent, halves;
 } blocks[] = {
 #define BLOCKS(target, ...) { KILN_##target, __VA_ARGS__ },
 #include "routed.def"
@@ -323,6 +323,18 @@ has_few_tiles(const kiln_problem *p)
     return load_of(p) == 1 && used > 0 && 4 * used * p->n <= 128 * (int64_t)kn_cus(p);
 }
 
+/* Whether blocks of 64 rows are more of them where tiles of 128 rows and columns, of gate and up
+ * and of what gemm2 makes, leave compute units idle: few experts, as a device has of many. */
+static bool
+halves_pay(const kiln_problem *p)
+{
+    int64_t load = load_of(p), many = p->tokens * p->topk / load, all = (load + 127) / 128;
+    int64_t wide = 2 * p->n > p->k ? 2 * p->n : p->k;
+
+    return wide > 0 && (load + 63) / 64 > all &&
+           many * all * ((wide + 127) / 128) < (int64_t)kn_cus(p);
+}
+
 uint8_t
 kn_routed_block(const kiln_problem *given)
 {
@@ -334,7 +346,8 @@ kn_routed_block(const kiln_problem *given)
     b = blocks_of(&p);
     if (has_few_tiles(&p))
         return 16;
-    return load <= b->most16 ? 16 : load <= b->most32 ? 32 : load <= b->most64 ? 64 : 128;
+    return load <= b->most16 ? 16 : load <= b->most32 ? 32
+         : load <= b->most64 || (b->halves && halves_pay(&p)) ? 64 : 128;
 }
 
 /* Rounds of tiles of 256 columns over the compute units. Some experts get more rows
