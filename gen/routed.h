@@ -26,7 +26,7 @@ bool kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g
 bool kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
                    struct kn_config *g);
 
-/* Makes g, moe's tile, walk over the launch's tiles where that pays. */
+/* routed_walk.c - makes g, moe's tile, walk over the launch's tiles where that pays. */
 void kn_walk_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
 
 /* Sorted rows of a block of moe's p, up to 128, by operands and by tokens, slots,
