@@ -254,8 +254,9 @@ price_of(const kiln_problem *p, uint32_t rows, const struct form *f)
     bool fnuz = kn_targets[p->target].fnuz;
     const struct price *by = &prices[fnuz][kind_of(p)];
     double tiles = ceil((double)p->n / f->columns) * f->shares;
-    double turn = (double)kn_skinny_step(p) * f->waves * f->shares, turns = ceil((double)p->k / turn);
-    double many = fmax(1, tiles / kn_cus(p)), units = by->whole * ceil(many) + (1 - by->whole) * many;
+    double turns = ceil((double)p->k / ((double)kn_skinny_step(p) * f->waves * f->shares));
+    double many = fmax(1, tiles / kn_cus(p));
+    double units = by->whole * ceil(many) + (1 - by->whole) * many;
     double comes = (double)(p->n * p->k) / weights_a_ns[fnuz];
     double waits = turns * by->turn * fmax(1, many * f->waves / 4);
     double works = turns * (by->row * rows + by->column * f->columns) *
@@ -272,7 +273,8 @@ price_of(const kiln_problem *p, uint32_t rows, const struct form *f)
 static bool
 may_have(const kiln_problem *p, uint32_t rows, const struct form *f)
 {
-    int64_t turn = (int64_t)kn_skinny_step(p) * f->waves, tiles = (p->n + f->columns - 1) / f->columns;
+    int64_t turn = (int64_t)kn_skinny_step(p) * f->waves;
+    int64_t tiles = (p->n + f->columns - 1) / f->columns;
     bool room = kn_targets[p->target].lds > ROOM || rows <= MORE || f->waves <= 4;
 
     return (has_rows_of_k(p) ? room && f->columns == columns(p) : f->columns <= 2 * columns(p)) &&
