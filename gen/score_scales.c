@@ -78,5 +78,5 @@ kn_scale_lines(const kiln_problem *p, const struct kn_config *g, const struct kn
     add_rows(&all, rows_of(p, g, 'b', false), at.b, tiles * g->bk * kn_type_bits[p->b] / 8);
     for (uint32_t i = 0; i < SETS; i++)
         again += all.in[i] * beside > WAYS ? own.in[i] : 0;
-    return again * LINE / (double)tiles + (1 - again / own.n) * (double)(each * (a + b));
+    return again * (double)LINE / (double)tiles + (1 - again / own.n) * (double)(each * (a + b));
 }

@@ -81,6 +81,20 @@ kn_awq_place(uint32_t column)
 }
 
 bool
+kn_flips_columns(const struct kn_fn *f, const struct kn_lds *l)
+{
+    uint32_t sums = f->shape.bm * f->shape.bn / (kn_waves(f) * 64);
+
+    return l->words == KN_WORDS_AWQ && !l->mem && l->kdiv == 1 && sums < 80;
+}
+
+uint32_t
+kn_column_flip(uint32_t outer)
+{
+    return (outer >> 1 & 1) | (outer & 4);
+}
+
+bool
 kn_quantised(const struct kn_lds *l)
 {
     return l->mem && kn_elems[l->mem].bits == 16 && kn_elems[l->elem].bits <= 8;

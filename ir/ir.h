@@ -326,6 +326,11 @@ struct kn_frag {
 uint32_t kn_row_k(const struct kn_lds *l);
 uint32_t kn_column_bits(const struct kn_lds *l);
 uint32_t kn_awq_place(uint32_t column);
+/* Where words of columns (AWQ) stay codes, 1 and 4 of a column's number in block `outer` are
+ * flipped by lane, so that lanes write other banks of LDS at a time; not beside 80 sums a lane
+ * and more, which leave no registers for four selectors. */
+bool kn_flips_columns(const struct kn_fn *f, const struct kn_lds *l);
+uint32_t kn_column_flip(uint32_t outer);
 struct kn_frag kn_fragment(const struct kn_fn *f, int side);
 /* Each f32 is multiplied as the sum of two bf16. */
 bool kn_splits(const struct kn_fn *f);

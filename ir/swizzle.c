@@ -185,7 +185,7 @@ dword_conflicts(const struct kn_fn *f, const struct kn_lds *l)
         uint32_t k, outer, chunk, bank;
 
         kn_block_place(l, &g, lane, &k, &outer);
-        outer *= g.pb;
+        outer = outer * g.pb + (kn_flips_columns(f, l) ? kn_column_flip(outer) : 0);
         chunk = k / 4 ^ ((outer >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
         bank = (outer * g.pitch / 4 + 4 * chunk + k % 4) % banks;
         worst = ++load[bank] > worst ? load[bank] : worst;

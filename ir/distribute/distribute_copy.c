@@ -339,7 +339,7 @@ transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
     kn_ref id = dist_chunk_id(d, step), a, k, row;
 
     dist_block_place(d, l, id, &k, &row);
-    row = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pb), p);
+    row = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pb), dist_column(d, l, row, p));
     a = kn_in_terms(l) ? dist_ic(d, KN_OP_mul, dist_term_place(d, k, x.at / 8), 8)
                        : dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, k, run), x.at);
     if (l->swz_n)
@@ -418,7 +418,7 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_put *x)
         uint32_t n = block_rows(d, x->t, s, row);
 
         for (uint32_t k = 0; bits == 4 && k < n / 8; k++)
-            dist_turn_codes(d, row + 8 * k, code[k]);
+            dist_turn_codes(d, dist_column_flip(d, l, s), row + 8 * k, code[k]);
         for (uint32_t p = 0; p < g.pb; p++) {
             kn_ref w[8], zero = x->scales ? dist_zero_word(d, x, s, p) : 0;
 

@@ -253,18 +253,65 @@ expand_fours(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+static kn_ref
+column_flip(struct dist *d, kn_ref outer)
+{
+    return dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, outer, 1), 1),
+                   dist_ic(d, KN_OP_and, outer, 4));
+}
+
+kn_ref
+dist_column_flip(struct dist *d, const struct kn_lds *l, uint32_t step)
+{
+    kn_ref k, outer;
+
+    if (!kn_flips_columns(d->in, l))
+        return 0;
+    dist_block_place(d, l, dist_chunk_id(d, step), &k, &outer);
+    return column_flip(d, outer);
+}
+
+kn_ref
+dist_column(struct dist *d, const struct kn_lds *l, kn_ref outer, uint32_t p)
+{
+    return kn_flips_columns(d->in, l) ? dist_ic(d, KN_OP_xor, column_flip(d, outer), p) : dist_int(d, p);
+}
+
+/* Bytes 2 and 3 in the place of 0 and 1, and these of those, where a bit of flip is set. */
+static kn_ref
+selector(struct dist *d, kn_ref flip, uint32_t bit, uint32_t pick)
+{
+    kn_ref set;
+
+    if (!flip)
+        return dist_int(d, pick);
+    set = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, flip, bit), 1);
+    return dist_ic(d, KN_OP_xor, dist_ic(d, KN_OP_mul, set, 0x02020202), pick);
+}
+
+static kn_ref
+picked(struct dist *d, kn_ref x, kn_ref y, kn_ref selector)
+{
+    kn_ref arg[3] = { x, y, selector };
+
+    return dist_op3(d, KN_OP_perm, kn_v32, arg);
+}
+
+/* Column c is in byte c % 2 * 2 + c / 4 of a dword (kn_awq_place), so 1 of its number flips which
+ * half that is in, 4 which byte of it. */
 void
-dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[16])
+dist_turn_codes(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref out[16])
 {
     enum { NIBBLES = 0x0f0f0f0f };
 
     for (uint32_t b = 0; b < 4; b++)
         for (uint32_t odd = 0; odd < 2; odd++) {
-            const uint32_t pick = b < 2 ? 0x05010400 : 0x07030602;
-            kn_ref lo = dist_perm(d, row[2 + odd], row[odd], pick);
-            kn_ref hi = dist_perm(d, row[6 + odd], row[4 + odd], pick);
+            kn_ref half = selector(d, flip, 0, b < 2 ? 0x05010400 : 0x07030602);
+            kn_ref byte = selector(d, flip, 2, b % 2 ? 0x07060302 : 0x05040100);
+            kn_ref lo = picked(d, row[2 + odd], row[odd], half);
+            kn_ref hi = picked(d, row[6 + odd], row[4 + odd], half);
 
-            lo = dist_perm(d, hi, lo, b % 2 ? 0x07060302 : 0x05040100);
+            lo = picked(d, hi, lo, byte);
             out[4 * b + odd] = dist_ic(d, KN_OP_and, lo, NIBBLES);
             out[4 * b + 2 + odd] = dist_ic(d, KN_OP_and,
                                           dist_ic(d, KN_OP_shr, lo, 4), NIBBLES);
