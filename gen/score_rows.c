@@ -7,7 +7,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum { LONG_TURNED = 16 };   /* K tiles */
+enum { LONG_TURNED = 16, LONG_OF_FEW = 16 }; /* K tiles */
 enum { LINE = 128 * 8, LONG = 4, FEW_ROWS = 128 }; /* bits; lines of a row */
 
 static int64_t
@@ -260,7 +260,8 @@ half_shifted(const kiln_problem *p, const struct kn_config *g)
 /* Of rows that were measured by lines, at odd bytes, what those at dwords take, of which
  * nothing is shifted (six tiles of bf16 and fp8); and what launches of `4-wave` and of
  * small tiles take more and of eight waves in four slots less than their scores say, but for
- * large ones, and of MX types in three (200 drawn). */
+ * large ones, and of MX types in three (200 drawn). Tiles below 64x64 wait for memory, at
+ * dwords as at odd bytes. */
 static double
 measured_by_lines(const kiln_problem *p, const struct kn_config *g)
 {
@@ -272,7 +273,7 @@ measured_by_lines(const kiln_problem *p, const struct kn_config *g)
         return (!dwords ? 1 : kn_shifts(p, g, 'b') ? 0.79 : 0.97) * 1.02;
     if (g->stages < 4)
         return (dwords ? 0.84 : 1) * (p->scale == KILN_SCALE_MX32 ? 0.9 : 1);
-    return (dwords ? 0.76 : 1) *
+    return (dwords && g->bm * g->bn >= 64 * 64 ? 0.76 : 1) *
            (g->bm * g->bn <= 64 * 64 ? 1.03
             : g->wm * g->wn == 8 && g->bm * g->bn <= 192 * 128 ? 0.93 : 1);
 }
@@ -326,7 +327,8 @@ turned_briefly(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Whole K tiles by lines: most of a short K and of MX types, whose K tiles twice as deep are
- * sooner than their scores say; one operand's alone not where K is short. */
+ * sooner than their scores say; one operand's alone not where K is short. Tiles below 64x64 have
+ * less on their way than a launch's traffic asks for, which long loops wait for. */
 static double
 whole_lines_lead(const kiln_problem *p, const struct kn_config *g)
 {
@@ -339,6 +341,8 @@ whole_lines_lead(const kiln_problem *p, const struct kn_config *g)
         return HUGE_VAL;
     if (kn_targets[p->target].dma < 16)
         return 1.03;
+    if (g->bm * g->bn < 64 * 64 && share >= LONG_OF_FEW * (int64_t)g->bk)
+        return 1.12;
     return 1 + (more ? 600.0 : p->layout != KILN_NT ? 300.0 : 100.0) / (g->bm * g->bn);
 }
 

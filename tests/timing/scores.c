@@ -404,7 +404,7 @@ try_all_lines(struct bench *b)
     if (mixed) {
         try_lines(b, KN_SCHED_SIMPLE, by_lines, COUNT(by_lines));
     } else if (b->k->a == b->k->b && b->k->scale != KILN_SCALE_BLOCK128) {
-        try_lines(b, KN_SCHED_SIMPLE, whole_lines, COUNT(whole_lines));
+        try_lines(b, KN_SCHED_SIMPLE, whole_lines, COUNT(whole_lines) - ALONG * is_half_turned(b));
         try_lines(b, KN_SCHED_4WAVE, four_lines, COUNT(four_lines));
         if (is_half_turned(b))
             try_lines(b, KN_SCHED_4WAVE, turned_lines, COUNT(turned_lines));

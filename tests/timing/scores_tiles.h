@@ -93,7 +93,8 @@ static const struct tile {
     { 128, 192, 2, 4, 4 }, { 192, 128, 2, 4, 4 }, { 160, 160, 2, 2, 4 }, { 192, 160, 4, 2, 4 },
     { 160, 192, 2, 4, 4 }, { 192, 192, 2, 4, 4 }, { 256, 128, 2, 4, 4 }, { 128, 256, 2, 4, 4 },
     { 192, 256, 2, 4, 3 }, { 256, 192, 2, 4, 3 }, { 48, 128, 1, 8, 4 },  { 80, 128, 1, 8, 4 },
-    { 112, 128, 1, 8, 4 }, { 96, 64, 2, 4, 4 },   { 64, 96, 4, 2, 4 },
+    { 112, 128, 1, 8, 4 }, { 96, 64, 2, 4, 4 },   { 64, 96, 4, 2, 4 },   { 32, 64, 1, 4, 4 },
+    { 48, 64, 1, 4, 4 },
 }, turned[] = { /* of rows at any byte of which K is outside */
     { 160, 192, 2, 4, 0 }, { 192, 160, 4, 2, 0 },
 }, codes[] = { /* of integers of 4 bits that are widened behind their reads */
@@ -134,6 +135,9 @@ static const struct tile {
     { 192, 192, 1, 4, 2 }, { 224, 256, 1, 4, 2 }, { 256, 256, 1, 4, 2 }, { 288, 256, 1, 4, 2 },
     { 256, 288, 2, 2, 2 },
 };
+
+/* Of whole_lines: the last, of rows along K alone. */
+enum { ALONG = 2 };
 
 /* Of widened: those of rows that begin at no 16 bytes too. */
 enum { WIDENED_ODD = 3 };
