@@ -365,8 +365,7 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
         bk /= 2;
         next.bk = bk;
-        if (!open->bk || bk < step || bk % step ||
-            (kn_writes_scales(p) && kn_bk_lacks(c, p, &next)))
+        if (!open->bk || bk < step || bk % step || kn_bk_lacks(c, p, &next))
             return false;
         *g = next;
         if (open->domain)
