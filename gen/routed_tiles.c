@@ -103,11 +103,21 @@ is_of_class(const kiln_problem *p, const struct routed *r)
     return r->only == FLOATS || r->class == class_of(p);
 }
 
+/* Whether all waves along N keep the weights' 4 bits in LDS: turned for pairs of gate and up they
+ * would widen them on their way (measured: up to 1.7 times as long). */
+static bool
+keeps_codes(const kiln_problem *p)
+{
+    return (kn_scale_groups(p) && has_codes(p)) ||
+           (has_float_codes(p) && p->k % (4 * kn_scale_k(p)) == 0);
+}
+
 /* Tokens to come count as many. */
 static bool
 serves(const kiln_problem *p, const struct routed *r, uint32_t bm)
 {
     return r->target == p->target && is_of_class(p, r) && r->bm == bm &&
+           !(kn_gated(p) && r->bn % (r->wn * 32) && keeps_codes(p)) &&
            (!p->k || p->k >= r->least_k) && kn_type_bits[p->b] <= r->bits &&
            (!r->most_rows || load_of(p) <= r->most_rows) &&
            stands_for(p, r->only) &&
@@ -204,7 +214,7 @@ static const struct blocks {
     kiln_target target;
     enum staged staged;
     int64_t most16, most32, most64;
-    uint32_t percent, halves;
+    uint32_t percent, halves, apart;
 } blocks[] = {
 #define BLOCKS(target, ...) { KILN_##target, __VA_ARGS__ },
 #include "routed.def"
@@ -263,16 +273,46 @@ has_few_tiles(const kiln_problem *p)
     return load_of(p) == 1 && used > 0 && 4 * used * p->n <= 128 * (int64_t)kn_cus(p);
 }
 
-/* Whether blocks of 64 rows are more of them where tiles of 128 rows and columns, of gate and up
- * and of what gemm2 makes, leave compute units idle: few experts, as a device has of many. */
+/* Tiles of 128 columns, of gate and up or of what gemm2 makes, of so many blocks an expert. */
+static int64_t
+tiles_of_layer(const kiln_problem *p, int64_t percent)
+{
+    int64_t wide = 2 * p->n > p->k ? 2 * p->n : p->k;
+
+    return p->tokens * p->topk / load_of(p) * percent * ((wide + 127) / 128) / 100;
+}
+
+/* Whether tiles of 128 rows leave compute units idle: few experts, as a device has of many. */
 static bool
 halves_pay(const kiln_problem *p)
 {
-    int64_t load = load_of(p), many = p->tokens * p->topk / load, all = (load + 127) / 128;
-    int64_t wide = 2 * p->n > p->k ? 2 * p->n : p->k;
+    int64_t tiles = tiles_of_layer(p, 100 * ((load_of(p) + 127) / 128));
 
-    return wide > 0 && (load + 63) / 64 > all &&
-           many * all * ((wide + 127) / 128) < (int64_t)kn_cus(p);
+    return tiles > 0 && tiles < (int64_t)kn_cus(p);
+}
+
+/* Blocks of 32 rows of a hundred experts. Rows of experts that are sent tokens at random lie around
+ * the average by one and a half of its root, nearly all of them. */
+static int64_t
+blocks_of_32(int64_t load)
+{
+    int64_t spread = 0, percent = 100;
+
+    while (4 * (spread + 1) * (spread + 1) <= 9 * load)
+        spread++;
+    for (int64_t full = 32; spread && full < load + spread; full += 32)
+        percent += full < load - spread ? 100 : 100 * (load + spread - full) / (2 * spread);
+    return percent;
+}
+
+/* Whether tiles of 32 rows take a round more than one of the compute units, and no more than
+ * `apart` of them: most of that round is idle, and those of 64 rows take as long as one. */
+static bool
+lies_apart(const kiln_problem *p, uint32_t apart)
+{
+    int64_t tiles = tiles_of_layer(p, blocks_of_32(load_of(p))), cus = (int64_t)kn_cus(p);
+
+    return tiles > cus && tiles <= (int64_t)apart * cus;
 }
 
 uint8_t
@@ -286,7 +326,7 @@ kn_routed_block(const kiln_problem *given)
     b = blocks_of(&p);
     if (has_few_tiles(&p))
         return 16;
-    return load <= b->most16 ? 16 : load <= b->most32 ? 32
+    return load <= b->most16 ? 16 : load <= b->most32 && !lies_apart(&p, b->apart) ? 32
          : load <= b->most64 || (b->halves && halves_pay(&p)) ? 64 : 128;
 }
 
