@@ -207,7 +207,8 @@ kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *a
 
 enum staged {
     AS_STORED, MX_STORED, SIX_LINES, SIX, EIGHT, PANELLED, WIDENED, CONVERTED, INTEGERS,
-    LONG_GROUPS, WORDS, WORDS_OF_K, FLOAT_CODES, FOLDED, ROUNDED, WIDE_128, BOTH_128
+    LONG_GROUPS, WORDS, WORDS_OF_K, FLOAT_CODES, FOLDED, ROUNDED, WIDE_128, BOTH_128,
+    OF_128
 };
 
 static const struct blocks {
@@ -255,6 +256,7 @@ blocks_of(const kiln_problem *p)
                        : kn_dequant(p) ? is_e4m3_of_mx(p) ? CONVERTED : WIDENED
                        : panels && !kn_targets[p->target].scaled ? PANELLED
                        : mx && kn_targets[p->target].scaled ? as_mx(p)
+                       : p->scale == KILN_SCALE_BLOCK128 ? OF_128
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;
 
@@ -282,13 +284,17 @@ tiles_of_layer(const kiln_problem *p, int64_t percent)
     return p->tokens * p->topk / load_of(p) * percent * ((wide + 127) / 128) / 100;
 }
 
-/* Whether tiles of 128 rows leave compute units idle: few experts, as a device has of many. */
+/* Whether tiles of 128 rows take so many rounds of the compute units at most: few experts, as a
+ * device has of many. Several only where experts have three blocks of 64 in place of two of 128,
+ * not four (measured). */
 static bool
-halves_pay(const kiln_problem *p)
+halves_pay(const kiln_problem *p, uint32_t rounds)
 {
-    int64_t tiles = tiles_of_layer(p, 100 * ((load_of(p) + 127) / 128));
+    enum { THREE = 160 };
+    int64_t load = load_of(p), tiles = tiles_of_layer(p, 100 * ((load + 127) / 128));
+    int64_t most = rounds > 1 && load > THREE ? 1 : rounds;
 
-    return tiles > 0 && tiles < (int64_t)kn_cus(p);
+    return tiles > 0 && tiles <= most * (int64_t)kn_cus(p);
 }
 
 /* Blocks of 32 rows of a hundred experts. Rows of experts that are sent tokens at random lie around
@@ -327,7 +333,7 @@ kn_routed_block(const kiln_problem *given)
     if (has_few_tiles(&p))
         return 16;
     return load <= b->most16 ? 16 : load <= b->most32 && !lies_apart(&p, b->apart) ? 32
-         : load <= b->most64 || (b->halves && halves_pay(&p)) ? 64 : 128;
+         : load <= b->most64 || halves_pay(&p, b->halves) ? 64 : 128;
 }
 
 /* Rounds of tiles of 256 columns over the compute units. Some experts get more rows
