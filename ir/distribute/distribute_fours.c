@@ -274,7 +274,8 @@ dist_column_flip(struct dist *d, const struct kn_lds *l, uint32_t step)
 kn_ref
 dist_column(struct dist *d, const struct kn_lds *l, kn_ref outer, uint32_t p)
 {
-    return kn_flips_columns(d->in, l) ? dist_ic(d, KN_OP_xor, column_flip(d, outer), p) : dist_int(d, p);
+    return kn_flips_columns(d->in, l) ? dist_ic(d, KN_OP_xor, column_flip(d, outer), p)
+                                      : dist_int(d, p);
 }
 
 /* Bytes 2 and 3 in the place of 0 and 1, and these of those, where a bit of flip is set. */

@@ -83,9 +83,9 @@ def stages(report):
 
 
 def foreign(configs, cus, xcds):
-    """Whether they are of no such device; a walk may have several workgroups a unit."""
+    """Whether they are of no such device; a walk may have four workgroups a unit."""
     return not configs or any(n not in (1, xcds) for n in told(configs, "xcd")) \
-        or any(n > cus and n % cus for n in told(configs, "cus"))
+        or any(n > cus and (n % cus or n > 4 * cus) for n in told(configs, "cus"))
 
 
 def check(kilnc, words, cus, xcds):
