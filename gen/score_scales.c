@@ -55,7 +55,8 @@ together(const kiln_problem *p, const struct kn_config *g, const struct kn_score
     uint32_t n;
 
     x.stages = g->stages ? g->stages : s->stages;
-    n = kn_dequant(p) && kn_converts_early(p, &x) ? 256 / g->bk : kn_scale_batch(p, &x);
+    n = kn_widens_scaled(p) ? kn_b_scale_tiles(p, &x)
+      : kn_dequant(p) && kn_converts_early(p, &x) ? 256 / g->bk : kn_scale_batch(p, &x);
     return n ? n : 1;
 }
 
