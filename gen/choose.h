@@ -56,6 +56,9 @@ void kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p,
 
 /* Rows or columns of a tile, beside 256, whose sums fill AGPRs and 96 VGPRs. */
 enum { KN_WIDEST = 352 };
+/* Whether a third K tile has registers on its way to LDS: of tiles up to 128x128, which do not
+ * walk, of the assembly lowering. */
+bool kn_third_slot_fits(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g);
 /* Each wave gets whole 16x16 blocks of the tile. */
 bool kn_shareable(const struct kn_config *g);
 

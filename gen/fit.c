@@ -235,6 +235,18 @@ routed_stages(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g
     return more.stages;
 }
 
+bool
+kn_third_slot_fits(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_config three = *g;
+
+    three.stages = 3;
+    return g->bm * g->bn <= 128 * 128 &&
+           (g->lowering == KN_LOWERING_ASM || kn_form_assembly(p, g)) && !g->cus &&
+           !kn_form_lacks(p, &three) &&
+           kn_tile_registers(c, p, &three) <= kn_register_limit(&three);
+}
+
 /* Whether a K tile more is worth having in registers: of small tiles, which wait for
  * memory, of the assembly lowering (docs/loops.md); of large ones beside an A that is quantised
  * if all three are whole. */
@@ -242,14 +254,9 @@ static bool
 three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
     bool quantises = kn_prequant(p) && g->bm * g->bn >= 64 * 128;
-    struct kn_config three = *g;
 
-    three.stages = 3;
-    return g->bm * g->bn <= 128 * 128 &&
-           p->k >= (quantises ? 3 : 2) * (int64_t)g->bk + !quantises &&
-           (g->lowering == KN_LOWERING_ASM || kn_form_assembly(p, g)) &&
-           !g->cus && !kn_form_lacks(p, &three) &&
-           kn_tile_registers(c, p, &three) <= kn_register_limit(&three);
+    return p->k >= (quantises ? 3 : 2) * (int64_t)g->bk + !quantises &&
+           kn_third_slot_fits(c, p, g);
 }
 
 /* A K that one tile has all of needs no slot for another. Of the assembly lowering: between

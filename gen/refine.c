@@ -98,9 +98,8 @@ add_slot(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     three.stages = 3;
     if (g->stages == 2 && p->k > (int64_t)g->bk && p->k <= 2 * (int64_t)g->bk &&
-        !kn_direct(p, g) && kn_reads_of(g) == KN_READS_STEP && g->split_k < 2 && !g->cus &&
-        g->bm * g->bn <= 128 * 128 && kn_one_product(p) && kn_form_assembly(p, g) &&
-        !kn_form_lacks(p, &three) && kn_tile_registers(c, p, &three) <= kn_register_limit(&three) &&
+        !kn_direct(p, g) && kn_reads_of(g) == KN_READS_STEP && g->split_k < 2 &&
+        kn_one_product(p) && kn_form_assembly(p, g) && kn_third_slot_fits(c, p, g) &&
         kn_tile_fit(c, p, &three))
         *g = three;
 }

@@ -430,14 +430,13 @@ kn_prefer_skinny(const kiln_problem *p, const struct kn_config *asked, struct kn
     bool open = kn_form_open(asked) && asked->split_k < 2 && !asked->schedule &&
                 !asked->domain.align_a;
     struct kn_config skinny = *asked;
-    double us = kn_score_known(p, g);
     struct form f;
 
     if (!open || !kn_one_product(p) || !kn_skinny_types(p) || p->k < LEAST_K || p->m < 1 ||
-        p->m > MOST_ROWS || p->n < 1 || us <= 0 || kn_skinny_choose(p, &skinny))
+        p->m > MOST_ROWS || p->n < 1 || kn_skinny_choose(p, &skinny))
         return false;
     f = (struct form){ skinny.bn, skinny.wn, skinny.split_k };
-    if (price_of(p, skinny.bm, &f) >= 1e3 * us * LESS_THAN_SCORED)
+    if (price_of(p, skinny.bm, &f) >= 1e3 * kn_score_known(p, g) * LESS_THAN_SCORED)
         return false;
     *g = skinny;
     kn_skinny_explain(g, why);

@@ -123,6 +123,12 @@ dist_op3(struct dist *d, enum kn_op op, struct kn_type t, const kn_ref arg[3])
 }
 
 kn_ref
+dist_perm_by(struct dist *d, kn_ref x, kn_ref y, kn_ref sel)
+{
+    return dist_op3(d, KN_OP_perm, kn_v32, (kn_ref[3]){ x, y, sel });
+}
+
+kn_ref
 dist_pick(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no)
 {
     return dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ cond, yes, no });

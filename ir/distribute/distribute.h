@@ -233,8 +233,9 @@ kn_ref dist_cat(struct dist *d, const kn_ref *part, uint32_t n);
 /* The same, in registers that are there. */
 void dist_cat_to(struct dist *d, kn_ref dst, const kn_ref *part, uint32_t n);
 /* v_perm_b32(x, y, sel): selector bytes 0-3 pick bytes of y, 4-7 of x, 12 is
- * zero. */
+ * zero; by: a selector of each lane's own. */
 kn_ref dist_perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel);
+kn_ref dist_perm_by(struct dist *d, kn_ref x, kn_ref y, kn_ref sel);
 void dist_store_lds(struct dist *d, struct dist_place at, kn_ref v,
                     uint32_t bytes);
 /* The low `valid` bits of a dword, 0..32; valid may be outside that range. */

@@ -299,9 +299,7 @@ put_chunks(struct dist *d, kn_ref slot, const struct dist_put *x)
 kn_ref
 dist_perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel)
 {
-    kn_ref arg[3] = { x, y, dist_int(d, sel) };
-
-    return dist_op3(d, KN_OP_perm, kn_v32, arg);
+    return dist_perm_by(d, x, y, dist_int(d, sel));
 }
 
 /* Dword `w` (4 bytes along K) of outer index `p` of a transpose block whose

@@ -290,14 +290,6 @@ selector(struct dist *d, kn_ref flip, uint32_t bit, uint32_t pick)
     return dist_ic(d, KN_OP_xor, dist_ic(d, KN_OP_mul, set, 0x02020202), pick);
 }
 
-static kn_ref
-picked(struct dist *d, kn_ref x, kn_ref y, kn_ref selector)
-{
-    kn_ref arg[3] = { x, y, selector };
-
-    return dist_op3(d, KN_OP_perm, kn_v32, arg);
-}
-
 /* Column c is in byte c % 2 * 2 + c / 4 of a dword (kn_awq_place), so 1 of its number flips which
  * half that is in, 4 which byte of it. */
 void
@@ -309,10 +301,10 @@ dist_turn_codes(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref out[16])
         for (uint32_t odd = 0; odd < 2; odd++) {
             kn_ref half = selector(d, flip, 0, b < 2 ? 0x05010400 : 0x07030602);
             kn_ref byte = selector(d, flip, 2, b % 2 ? 0x07060302 : 0x05040100);
-            kn_ref lo = picked(d, row[2 + odd], row[odd], half);
-            kn_ref hi = picked(d, row[6 + odd], row[4 + odd], half);
+            kn_ref lo = dist_perm_by(d, row[2 + odd], row[odd], half);
+            kn_ref hi = dist_perm_by(d, row[6 + odd], row[4 + odd], half);
 
-            lo = picked(d, hi, lo, byte);
+            lo = dist_perm_by(d, hi, lo, byte);
             out[4 * b + odd] = dist_ic(d, KN_OP_and, lo, NIBBLES);
             out[4 * b + 2 + odd] = dist_ic(d, KN_OP_and,
                                           dist_ic(d, KN_OP_shr, lo, 4), NIBBLES);
