@@ -54,7 +54,7 @@ kn_walks(const kiln_problem *p)
 {
     return kn_targets[p->target].walks && !(p->group_flags & KILN_TAIL_ZERO) &&
            !kn_widens_scaled(p) &&
-           (p->scale != KILN_SCALE_MX32 ||
+           (!kn_mx_scales(p) ||
             (!p->scale_layout && p->layout == KILN_NT));
 }
 
@@ -66,7 +66,7 @@ kn_deals_unevenly(const kiln_problem *p, const struct kn_config *g)
     enum { GROUPS = 4, TILES = 2, TURNS = 24 };
 
     return kn_family_of(p)->ragged == 'k' && p->groups > 1 && p->groups <= GROUPS &&
-           kn_targets[p->target].walks && p->scale != KILN_SCALE_MX32 &&
+           kn_targets[p->target].walks && !kn_mx_scales(p) &&
            p->k >= TURNS * (int64_t)g->bk * p->groups &&
            kn_tiles_of(p, g->bm, g->bn) <= TILES * (uint64_t)kn_cus(p);
 }
@@ -79,7 +79,7 @@ static bool
 ahead_pays(const kiln_problem *p, const struct kn_config *g)
 {
     uint64_t cus = kn_cus(p), n = kn_tiles_of(p, g->bm, g->bn);
-    bool dense = kn_one_product(p) && p->scale == KILN_SCALE_MX32;
+    bool dense = kn_one_product(p) && kn_mx_scales(p);
     struct kn_config walk = *g;
 
     walk.cus = kn_cus(p);
@@ -138,7 +138,7 @@ others_are_direct(const kiln_problem *p, const struct kn_config *four)
 
     other.schedule = KN_SCHED_SIMPLE;
     return kn_direct(p, &other) &&
-           !(p->scale == KILN_SCALE_MX32 && four->domain.ktail);
+           !(kn_mx_scales(p) && four->domain.ktail);
 }
 
 /* Tiles of the schedule `4-wave`. Those below 256x256 are for gfx942, those above it
@@ -251,9 +251,9 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
     bool six = bits == 6 || kn_elems[s.tb].bits == 6;
 
     if ((kn_dequant(p) && !kn_widens_scaled(p)) || p->scale_layout ||
-        p->scale == KILN_SCALE_BLOCK128 || g->bm * g->bn > (six ? 128 * 64 : 128 * 128))
+        kn_blocks(p) || g->bm * g->bn > (six ? 128 * 64 : 128 * 128))
         return;
-    if (p->scale == KILN_SCALE_MX32)
+    if (kn_mx_scales(p))
         most = 256;
     else if (kn_targets[p->target].slots_4wave == 1)
         most = (workgroups <= kn_cus(p) ? 256 : 128) * 8 / bits;
@@ -263,7 +263,7 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
         try.bk = bk;
         if (open)
             try.domain = kn_domain_of(p, 256, bk);
-        if ((p->scale == KILN_SCALE_MX32 && try.domain.ktail) ||
+        if ((kn_mx_scales(p) && try.domain.ktail) ||
             narrow_loads(&try) || kn_bk_lacks(c, p, &try) ||
             !kn_tile_fit(c, p, &try) || try.stages < 2)
             return;
@@ -404,7 +404,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 static bool
 few_tiles(const kiln_problem *p, const struct kn_config *g)
 {
-    bool slow = p->scale != KILN_SCALE_MX32 || (kn_type_bits[p->b] == 4 && p->k >= 4096);
+    bool slow = !kn_mx_scales(p) || (kn_type_bits[p->b] == 4 && p->k >= 4096);
 
     return slow && p->tokens && kn_tiles_of(p, g->bm, g->bn) < 3 * (uint64_t)kn_cus(p);
 }
@@ -416,7 +416,7 @@ kn_pick_direct(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             struct kn_buf *why)
 {
     struct kn_config try = *g;
-    bool mx = p->scale == KILN_SCALE_MX32;
+    bool mx = kn_mx_scales(p);
     int most = kn_targets[p->target].scaled || kn_type_bits[p->b] == 16 ? 32 : 16;
 
     if (!kn_family_of(p)->routed || p->block_m > most || !p->b_layout || kn_in_words(p) ||

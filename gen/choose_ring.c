@@ -34,7 +34,7 @@ may_ring(const kiln_problem *p, const struct kn_config *g)
     enum { LEAST_SIDE = 512, LEAST_K = 12 * 128 };
     const struct kn_family *f = kn_family_of(p);
 
-    return kn_targets[p->target].scaled && p->scale == KILN_SCALE_MX32 && !p->scale_layout &&
+    return kn_targets[p->target].scaled && kn_mx_scales(p) && !p->scale_layout &&
            kn_type_bits[p->a] == 6 && kn_type_bits[p->b] == 6 && p->layout == KILN_NT &&
            !f->ragged && !f->routed && !kn_gated(p) && !p->b_layout && p->k >= LEAST_K &&
            p->m >= LEAST_SIDE && p->n >= LEAST_SIDE &&

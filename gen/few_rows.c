@@ -81,14 +81,14 @@ forms_of(const kiln_problem *p)
 
     if (p->a == KILN_I8)
         return &dots;
-    if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].fnuz)
+    if (kn_mx_scales(p) && kn_targets[p->target].fnuz)
         return a != b ? &fnuz_mixed
              : a == 8 ? &fnuz8 : a == 6 ? &fnuz6 : &fnuz4;
     if (a == 6 || b == 6 || a < b || (kn_few_widened(p) && p->m > mixed.spread.rows))
         return &none;
     if (a != b)
         return a == 16 ? &mixed : &unlike;
-    return a == 16 ? &halves : p->scale != KILN_SCALE_MX32 ? &bytes : a == 4 ? &fours : &scaled;
+    return a == 16 ? &halves : !kn_mx_scales(p) ? &bytes : a == 4 ? &fours : &scaled;
 }
 
 static uint32_t
@@ -139,7 +139,7 @@ has_too_many_columns(const kiln_problem *p, uint32_t rows)
     uint32_t a = kn_type_bits[p->a];
     const uint8_t *most = a != kn_type_bits[p->b] ? a < 16 ? m->unlike
                         : kn_type_bits[p->b] == 8 ? m->widened8 : m->widened
-                        : p->scale != KILN_SCALE_MX32 ? m->plain
+                        : !kn_mx_scales(p) ? m->plain
                         : a == 8 ? m->eights : p->k > DEEP ? m->narrow : m->flat;
 
     return kn_class_of(p) != KN_CLASS_E5 && most[log2_of(rows)] &&
@@ -211,7 +211,7 @@ priced_form(const kiln_problem *p, uint32_t rows, const struct price *by)
 static bool
 divides_or_ends(const kiln_problem *p, uint32_t rows)
 {
-    bool mx = p->scale == KILN_SCALE_MX32;
+    bool mx = kn_mx_scales(p);
     int64_t row = p->k * kn_type_bits[p->a] / 8, much = p->n * p->k; /* bytes; elements */
 
     if (rows <= 4 || p->a == KILN_I8)
@@ -324,7 +324,7 @@ kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
     g->split_k = 1;
     d = kn_domain_of(p, 256, 0);
     g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0, 0 };
-    if (p->scale != KILN_SCALE_MX32)
+    if (!kn_mx_scales(p))
         g->domain.align_sa = g->domain.align_sb = 4;
     return NULL;
 }
@@ -422,7 +422,7 @@ widen_for_scales(const kiln_problem *p, struct kn_config *g, uint32_t *want)
         return;
     if (block >= 128) {
         g->bn = p->out_scale == KILN_OUT_ROW && kn_b_columns(p) <= 128 ? 128 : block;
-        g->wm = g->bn > 128 && p->scale == KILN_SCALE_MX32 ? 4 : 2;
+        g->wm = g->bn > 128 && kn_mx_scales(p) ? 4 : 2;
         g->bm = 16 * g->wm;
         g->bk = 128;
         g->wn = 1;
@@ -444,7 +444,7 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             continue;
         try.bm = small[i].bm;
         try.bn = small[i].bn;
-        try.bk = p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) ||
+        try.bk = kn_blocks(p) || kn_prequant(p) ||
                          (bits == 16 && small[i].stages) ? 128 : bits == 32 ? 64 : 256;
         try.wm = small[i].wm;
         try.wn = small[i].wn;

@@ -28,7 +28,7 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
     if (kn_shuffled(p) || unaligned_four(p))
         return 256;
     /* Rows of 128 bytes, and fewer copies of scales (docs/loops.md). */
-    if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
+    if (kn_mx_scales(p) && kn_targets[p->target].scaled &&
         !kn_dequant(p) &&
         p->k >= 256 && p->k % 256 == 0 &&
         ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
@@ -39,7 +39,7 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
         return 128;
     if (kn_elems[f.shape.ta].bits > 16)     /* rows of 128 bytes */
         return 1024u / kn_elems[f.shape.ta].bits;
-    return p->scale == KILN_SCALE_BLOCK128 ||
+    return kn_blocks(p) ||
            p->scale == KILN_SCALE_GROUP128 || kn_prequant(p) || k >= 128 ||
            (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
          : kn_elems[f.shape.ta].bits == 8 && kn_targets[p->target].long_runs ? 128
@@ -116,7 +116,7 @@ kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     uint32_t k = kn_step_k(c, p, g->bk);
     struct kn_buf b = { .c = c };
 
-    if (p->scale == KILN_SCALE_BLOCK128 && g->bk != 128)
+    if (kn_blocks(p) && g->bk != 128)
         return "128-blocks need a tile K of 128";
     if (kn_scale_groups(p) && g->bk % kn_scale_k(p))
         return "the K of a tile is a multiple of a group's";
@@ -184,7 +184,7 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return;
     g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
     if (kn_form_lacks(p, &two) || !kn_has_registers(c, p, &two) || kn_widens_late(p, &two) ||
-        g->bm * g->bn < (p->scale == KILN_SCALE_MX32 ? 256 * 256 : 128 * 128))
+        g->bm * g->bn < (kn_mx_scales(p) ? 256 * 256 : 128 * 128))
         g->schedule = KN_SCHED_SIMPLE;
 }
 
@@ -301,7 +301,7 @@ alone(const kiln_problem *p, const struct kn_config *g)
 {
     uint64_t n = kn_tiles_of(p, g->bm, g->bn) * (g->split_k ? g->split_k : 1);
 
-    return p->scale == KILN_SCALE_BLOCK128 && g->lowering != KN_LOWERING_LLVM && !g->cus &&
+    return kn_blocks(p) && g->lowering != KN_LOWERING_LLVM && !g->cus &&
            kn_form_assembly(p, g) && n && n <= kn_cus(p);
 }
 
@@ -352,11 +352,11 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         kn_reads_of(g) == KN_READS_STEP && kn_form_assembly(p, g) &&
         g->lowering != KN_LOWERING_LLVM)
         return shuffled_stages(c, p, g);
-    if (kn_direct(p, g) && p->scale == KILN_SCALE_MX32 && kn_scale_batch(p, g))
+    if (kn_direct(p, g) && kn_mx_scales(p) && kn_scale_batch(p, g))
         return kn_reads_of(g) == KN_READS_STEP
                    ? kn_filled_stages(p, g, batched_stages(p, g, one, most)) : 2;
     /* A second slot behind a persistent walk spills what is staged. */
-    if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&
+    if (g->cus && kn_mx_scales(p) && !kn_direct(p, g) &&
         !kn_dequant(p) && g->bm * g->bn == 256 * 256)
         return 1;
     g->stages = 4;
@@ -446,7 +446,7 @@ kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 bool
 kn_widens_soon(const kiln_problem *p)
 {
-    return p->scale == KILN_SCALE_MX32 && kn_type_bits[p->b] != 6;
+    return kn_mx_scales(p) && kn_type_bits[p->b] != 6;
 }
 
 /* The same beside weights that are widened: not of rows at half lines, of which every second begins
@@ -489,7 +489,7 @@ least_of_old(const kiln_problem *p, const struct kn_config *g)
 static bool
 loads_dwords(const kiln_problem *p, const struct kn_config *g)
 {
-    return !kn_prequant(p) && !kn_dequant(p) && p->scale != KILN_SCALE_BLOCK128 &&
+    return !kn_prequant(p) && !kn_dequant(p) && !kn_blocks(p) &&
            ((kn_along_k(p, 'a') && g->domain.align_a < 16) ||
             (kn_along_k(p, 'b') && g->domain.align_b < 16));
 }

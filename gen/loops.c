@@ -85,14 +85,17 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
            (!g->stages || g->stages > 2 || lags_by_quarters(p, g)) &&
            g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER &&
            g->stagger < 2 && !p->scale_layout &&
-           p->scale != KILN_SCALE_BLOCK128 &&
+           !kn_blocks(p) &&
            kn_family_of(p)->ragged != 'k' && !kn_wide_sums(p);
 }
 
 uint32_t
 kn_share_k(const kiln_problem *p, const struct kn_config *g)
 {
-    return (kn_line_ring(p, g) ? 4 : 1) * g->bk;
+    uint32_t dword = kn_powers(p) && kn_mx_scales(p) ? 4 * 128 : 0;
+    uint32_t share = (kn_line_ring(p, g) ? 4 : 1) * g->bk;
+
+    return share < dword ? dword : share;
 }
 
 bool
@@ -149,7 +152,7 @@ batches_in_registers(const kiln_problem *p, const struct kn_config *g)
 {
     bool ring = kn_line_ring(p, g);
     uint32_t slots = ring ? KN_RING_LINES : g->stages > 1 ? 2 : 1;
-    uint32_t cols = kn_scale_batch_k(p, g) / 32;
+    uint32_t cols = kn_scale_batch_k(p, g) / (uint32_t)kn_scale_k(p);
     uint32_t a = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->a];
     uint32_t b = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->b];
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
@@ -157,7 +160,8 @@ batches_in_registers(const kiln_problem *p, const struct kn_config *g)
     return kn_targets[p->target].scaled && !kn_dequant(p) && !p->quant && p->layout == KILN_NT &&
            g->lowering != KN_LOWERING_LLVM && g->stages && g->wm && g->stagger < 2 &&
            kn_family_of(p)->ragged != 'k' &&
-           (ring || (g->bm * g->bn >= 80 * 128 && (!p->k || share >= 8 * (int64_t)g->bk))) &&
+           (ring || kn_powers(p) ||
+            (g->bm * g->bn >= 80 * 128 && (!p->k || share >= 8 * (int64_t)g->bk))) &&
            slots * kn_copied(g, a, b) +
                kn_copied(g, 8 * cols, 8 * cols) <= kn_targets[p->target].lds &&
            (ring || has_room(p, g, cols * (g->bm + g->bn)));
@@ -191,7 +195,7 @@ batches_blocks(const kiln_problem *p, const struct kn_config *g)
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
     int64_t least = g->bm >= 48 ? 2 : g->bm * g->bn >= 32 * 64 ? 8 : 20;
 
-    return p->scale == KILN_SCALE_BLOCK128 && kn_reads_of(g) == KN_READS_STEP &&
+    return kn_blocks(p) && !kn_powers(p) && kn_reads_of(g) == KN_READS_STEP &&
            g->stages > 1 && kn_direct(p, g) && !p->scale_layout && g->bk == 128 &&
            (!p->k || share > least * g->bk) &&
            kn_family_of(p)->ragged != 'k' && !kn_family_of(p)->routed &&
@@ -204,7 +208,7 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 {
     if (batches_blocks(p, g))
         return BLOCKS_TOGETHER;
-    if (p->scale != KILN_SCALE_MX32 || kn_widens_scaled(p) ||
+    if (!kn_mx_scales(p) || kn_widens_scaled(p) ||
         !kn_schedules[g->schedule].batch || !batches_slots(p, g) ||
         p->scale_layout || g->bk > 256 ||
         ((g->domain.align_sa < 4 || g->domain.align_sb < 4) &&
@@ -218,7 +222,7 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 {
-    bool mx = p->scale == KILN_SCALE_MX32;
+    bool mx = kn_mx_scales(p);
 
     if (kn_reads_of(g) == KN_READS_TILE)
         return kn_fragment_of(p, g, 'b').ksteps == 1 && !kn_shuffled(p) &&

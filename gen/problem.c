@@ -147,9 +147,9 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "an i4 weight has scales of groups "
                        "along K (--scale group32, group64 or group128), and "
                        "only it does");
-    if (p->scale_type && !groups)
-        return kn_fail(c, KILN_BAD_INPUT, "--scale-type is of scales of "
-                       "groups");
+    if (kn_powers(p) ? false : p->scale_type == KILN_SCALE_TYPE_E8M0 || (p->scale_type && !groups))
+        return kn_fail(c, KILN_BAD_INPUT, "--scale-type is of scales of groups, f32, f16 or "
+                       "bf16, and of 128-blocks, f32 or e8m0");
     if (p->zero_points && !groups)
         return kn_fail(c, KILN_BAD_INPUT, "--zero-points are those of an i4 "
                        "weight's groups");
@@ -495,6 +495,23 @@ along_k(const kiln_problem *p, struct kn_domain *d)
     d->align_sa = d->align_sb = 1;
 }
 
+/* Rows of scales that come for several K tiles at once; these do beside operands along K, or
+ * such that are copied as they are. */
+bool
+kn_mx_scales(const kiln_problem *p)
+{
+    struct kn_domain d;
+
+    if (p->scale == KILN_SCALE_MX32)
+        return true;
+    if (!kn_powers(p) || !kn_targets[p->target].scaled || p->scale_layout)
+        return false;
+    if (p->layout == KILN_NT)
+        return true;
+    d = kn_domain_of(p, 16, 1);
+    return d.align_a == 16 && d.align_b == 16;
+}
+
 struct kn_domain
 kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
 {
@@ -521,7 +538,7 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     if (kn_wide_sums(p) && d.align_a < 4)
         d.align_a = 4;       /* the same */
     if (kn_scales_down(p, 'a'))
-        d.align_sa = 4;      /* rows start at any scale */
+        d.align_sa = (uint8_t)kn_scale_size(p);  /* rows start at any scale */
     if (f->routed)
         t.tc = 0;
     if (p->n % wide == 0 && (t.c | t.tc) % (wide * size) == 0 &&
@@ -530,7 +547,7 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     if (f->ragged == 'k' && p->layout == KILN_NT)
         along_k(p, &d);
     if (f->ragged == 'k' && p->scale == KILN_SCALE_BLOCK128)
-        d.align_sa = d.align_sb = 4;     /* groups start at any scale */
+        d.align_sa = d.align_sb = (uint8_t)kn_scale_size(p);    /* groups start at any scale */
     d.windows = f->routed && p->stage != KILN_MOE_REDUCE &&
                 p->tokens > t.window;
     d.ktail = f->ragged == 'k' || bk == 0 || p->k % bk != 0 || p->k == 0;

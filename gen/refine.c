@@ -14,7 +14,7 @@ static bool
 loads_pay(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_direct(p, g) ||
-           (!kn_dequant(p) && (p->scale != KILN_SCALE_MX32 ||
+           (!kn_dequant(p) && (!kn_mx_scales(p) ||
                                (g->bk == 256 && kn_type_bits[p->a] != 6 &&
                                 kn_type_bits[p->b] != 6)));
 }
@@ -26,7 +26,7 @@ loads_pay(const kiln_problem *p, const struct kn_config *g)
 static bool
 eight_pay(const kiln_problem *p, const struct kn_config *g)
 {
-    bool scales = p->scale == KILN_SCALE_MX32, turned = p->layout != KILN_NT;
+    bool scales = kn_mx_scales(p), turned = p->layout != KILN_NT;
     uint32_t area = g->bm * g->bn;
 
     if (!kn_targets[p->target].scaled || kn_reads_of(g) != KN_READS_STEP || g->cus ||
@@ -47,7 +47,7 @@ ways_of_eight(const kiln_problem *p, const struct kn_config *g)
 {
     if (!kn_joins_slices(p, g))
         return g->copies == KN_COPIES_LINES ? 1 : 2;
-    return p->scale == KILN_SCALE_MX32 ? 2 : 3;
+    return kn_mx_scales(p) ? 2 : 3;
 }
 
 static void
@@ -75,7 +75,7 @@ static void
 drop_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     int64_t tiles = (p->k + g->bk - 1) / g->bk, shares = g->split_k ? g->split_k : 1;
-    bool scales = p->scale == KILN_SCALE_MX32 && !kn_shuffled(p);
+    bool scales = kn_mx_scales(p) && !kn_shuffled(p);
     uint32_t least = scales ? kn_least_stages(p, g) : 3;
     struct kn_config try = *g;
 
@@ -114,7 +114,7 @@ run_together(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     struct kn_config simple = *g;
 
     simple.schedule = KN_SCHED_SIMPLE;
-    if (kn_reads_of(g) == KN_READS_HALVES && p->scale != KILN_SCALE_BLOCK128 && product && p->k &&
+    if (kn_reads_of(g) == KN_READS_HALVES && !kn_blocks(p) && product && p->k &&
         p->k < BRIEF * (int64_t)g->bk && g->split_k < 2 && !kn_form_lacks(p, &simple) &&
         kn_has_registers(c, p, &simple) && kn_tile_fit(c, p, &simple))
         *g = simple;

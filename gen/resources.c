@@ -67,7 +67,7 @@ streamed(const struct demand *d)
     uint32_t bytes = d->a.count * d->a.bytes + d->b.count * d->b.bytes;
 
     return d->acc + sets * bytes / 4 + 2 * fragments + 24 +
-           (d->p->scale == KILN_SCALE_MX32 ? 2 * fragments : 0);
+           (kn_mx_scales(d->p) ? 2 * fragments : 0);
 }
 
 /* The fragments that are there at once. */
@@ -82,7 +82,7 @@ fragments(const struct demand *d)
     case KN_READS_TILE:
         if (!ahead)          /* loop_4wave_regs.tir */
             return (a / (kn_lines_crowd(d->p, d->g) ? 4 : 2) + b) * d->a.ksteps;
-        if (d->p->scale == KILN_SCALE_MX32) {
+        if (kn_mx_scales(d->p)) {
             a += d->a.count;
             b += d->b.count;
         }
@@ -142,7 +142,7 @@ converting(const kiln_problem *p)
 
     return (kn_wide_sums(p) ? 12 : p->quant ? 56 : kn_prequant(p) ? 40 : 0) +
            (transposed ? 12 : 0) +
-           (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p) ? 16 : 0);
+           (kn_blocks(p) || kn_dequant(p) ? 16 : 0);
 }
 
 /* Products that wait for their factors, of a share; transposing reads beside
@@ -150,7 +150,7 @@ converting(const kiln_problem *p)
 static uint32_t
 waiting(const struct demand *d)
 {
-    if (d->p->scale != KILN_SCALE_BLOCK128)
+    if (!kn_blocks(d->p))
         return 0;
     if (kn_reads_of(d->g) == KN_READS_HALVES)
         return d->a.count / kn_shares(d->g, &d->a) * d->b.count * 4;

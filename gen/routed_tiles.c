@@ -256,7 +256,7 @@ blocks_of(const kiln_problem *p)
                        : kn_dequant(p) ? is_e4m3_of_mx(p) ? CONVERTED : WIDENED
                        : panels && !kn_targets[p->target].scaled ? PANELLED
                        : mx && kn_targets[p->target].scaled ? as_mx(p)
-                       : p->scale == KILN_SCALE_BLOCK128 ? OF_128
+                       : kn_blocks(p) ? OF_128
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;
 

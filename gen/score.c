@@ -337,7 +337,7 @@ stores_by_lds(const kiln_problem *p, const struct kn_config *g,
     uint32_t waves = 16 * g->wm * (4 * g->bn + 64 * g->wn);
     uint32_t slots = kn_filled_stages(p, g, s->stages) * g->bk *
                      (g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b]) / 8;
-    uint32_t scales = p->scale == KILN_SCALE_MX32 ? 32 * (g->bm + g->bn) : 0;
+    uint32_t scales = kn_mx_scales(p) ? 1024 / (uint32_t)kn_scale_k(p) * (g->bm + g->bn) : 0;
 
     return g->split_k < 2 && kn_runs_pay(p, g) &&
            kn_score_beside(p, g, s) * (waves + slots + scales) <=
@@ -444,7 +444,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.width = kn_class_power(s->class);
     l.slower = kn_rows_slower(p, g, s);
     l.apart = many > 1 && m <= FEW_ROWS && ragged != 'k' && !kn_multiplies_blocks(p) &&
-              p->scale != KILN_SCALE_BLOCK128;
+              !kn_blocks(p);
     l.ragged = ragged == 'm';
     l.alike = are_alike(&l, g);
     return l;

@@ -80,9 +80,9 @@ aligned_class(const kiln_problem *p)
     static const uint8_t f32[KILN_NMATHS] = { [KILN_MATH_IEEE] = KN_CLASS_F,
         [KILN_MATH_XF32] = KN_CLASS_X, [KILN_MATH_BF16X3] = KN_CLASS_T };
 
-    if (p->scale == KILN_SCALE_MX32)
+    if (kn_mx_scales(p))
         return mx_class(p);
-    if (p->scale == KILN_SCALE_BLOCK128)
+    if (kn_blocks(p))
         return KN_CLASS_K;
     if (kn_scale_groups(p))
         return i4_class(p);

@@ -138,7 +138,7 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
     const struct kn_domain *d = &g->domain;
     struct kn_pitches at;
 
-    if (p->scale != KILN_SCALE_MX32 || kn_dequant(p) || kn_shuffled(p) ||
+    if (!kn_mx_scales(p) || kn_dequant(p) || kn_shuffled(p) ||
         kn_family_of(p)->ragged == 'k' || p->k < 8 * (int64_t)g->bk ||
         kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 || kn_line_ring(p, g) ||
         !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
@@ -272,7 +272,7 @@ measured_by_lines(const kiln_problem *p, const struct kn_config *g)
     if (kn_reads_of(g) == KN_READS_TILE)
         return (!dwords ? 1 : kn_shifts(p, g, 'b') ? 0.79 : 0.97) * 1.02;
     if (g->stages < 4)
-        return (dwords ? 0.84 : 1) * (p->scale == KILN_SCALE_MX32 ? 0.9 : 1);
+        return (dwords ? 0.84 : 1) * (kn_mx_scales(p) ? 0.9 : 1);
     return (dwords && g->bm * g->bn >= 64 * 64 ? 0.76 : 1) *
            (g->bm * g->bn <= 64 * 64 ? 1.03
             : g->wm * g->wn == 8 && g->bm * g->bn <= 192 * 128 ? 0.93 : 1);
@@ -284,7 +284,7 @@ static double
 measured_by_tiles(const kiln_problem *p, const struct kn_config *g)
 {
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
-    bool waits = kn_reads_of(g) == KN_READS_TILE && (g->cus || p->scale != KILN_SCALE_MX32);
+    bool waits = kn_reads_of(g) == KN_READS_TILE && (g->cus || !kn_mx_scales(p));
 
     return (dwords && g->bm * g->bn > 64 * 64 ? 0.96 : 1) * (waits ? 1.1 : 1);
 }
@@ -332,7 +332,7 @@ turned_briefly(const kiln_problem *p, const struct kn_config *g)
 static double
 whole_lines_lead(const kiln_problem *p, const struct kn_config *g)
 {
-    bool more = p->scale == KILN_SCALE_MX32 || p->k < 4 * (int64_t)g->bk;
+    bool more = kn_mx_scales(p) || p->k < 4 * (int64_t)g->bk;
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     if (p->layout != KILN_NT && share < KN_HALF_LINES * (int64_t)g->bk)
@@ -422,7 +422,7 @@ static double
 three_of_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
     if (g->copies != KN_COPIES_LINES || g->stages != 3 || p->layout != KILN_NT ||
-        p->scale == KILN_SCALE_MX32 || kn_schedules[s->schedule].reads != KN_READS_STEP ||
+        kn_mx_scales(p) || kn_schedules[s->schedule].reads != KN_READS_STEP ||
         !kn_direct(p, g))
         return 1;
     return g->bm * g->bn >= 128 * 256 ? 1.06 : 1.16;

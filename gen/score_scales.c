@@ -43,8 +43,8 @@ rows_of(const kiln_problem *p, const struct kn_config *g, char operand, bool sca
 static int64_t
 scale_bytes(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->scale == KILN_SCALE_MX32 ? g->bk / 32
-         : p->scale == KILN_SCALE_BLOCK128 && !p->scale_layout ? g->bk / 32 : 0;
+    return kn_mx_scales(p) ? g->bk / kn_scale_k(p)
+         : kn_blocks(p) && !p->scale_layout ? g->bk / 32 : 0;
 }
 
 /* K tiles whose scales come together, of open slots with those of the row. */

@@ -57,7 +57,7 @@ lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn
     if (kn_family_of(p)->ragged || (g->domain.ktail && (!from->domain.ktail || deeper)))
         return 1.08;
     if (four)
-        return p->scale == KILN_SCALE_MX32 ? 1.05
+        return kn_mx_scales(p) ? 1.05
              : odd && p->layout != KILN_NT && p->k <= g->bk ? 1.4
              : g->domain.ktail && !odd ? 1.06 : 1.15;
     if (kn_tiles_of(p, g->bm, g->bn) > 4 * (uint64_t)kn_cus(p))
@@ -326,7 +326,7 @@ differ(const kiln_problem *p)
 static int64_t
 few_rows(const kiln_problem *p)
 {
-    return kn_multiplies_blocks(p) || p->scale == KILN_SCALE_BLOCK128 ? FEWER : FEW;
+    return kn_multiplies_blocks(p) || kn_blocks(p) ? FEWER : FEW;
 }
 
 /* What others are compared with: of a tile that was not measured no time is short. Groups

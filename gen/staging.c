@@ -43,7 +43,7 @@ kn_widens_scaled(const kiln_problem *p)
 {
     return kn_weight_only(p) && p->layout == KILN_NT &&
            (p->scale == KILN_SCALE_NV16 ||
-            (p->scale == KILN_SCALE_MX32 && p->a == KILN_BF16 &&
+            (kn_mx_scales(p) && p->a == KILN_BF16 &&
              !p->b_layout && !p->scale_layout));
 }
 
@@ -252,7 +252,7 @@ plain_lines(const kiln_problem *p, const struct kn_config *g)
 static bool
 streams_lines(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->scale == KILN_SCALE_MX32 && !kn_dequant(p) && !p->quant && g->stages == 4 &&
+    return kn_mx_scales(p) && !kn_dequant(p) && !p->quant && g->stages == 4 &&
            kn_reads_of(g) == KN_READS_STEP && g->bk == 128 && !kn_direct(p, g) &&
            (kn_breaks_lines(p, g) || kn_type_bits[p->a] != kn_type_bits[p->b]) &&
            plain_lines(p, g) && !g->cus;
@@ -281,7 +281,7 @@ any_in_rings(const kiln_problem *p, const struct kn_config *g)
     bool a = in_rings(p, g, 'a'), b = in_rings(p, g, 'b');
 
     if (p->layout != KILN_NT)
-        return (a || b) && p->scale != KILN_SCALE_MX32;
+        return (a || b) && !kn_mx_scales(p);
     if (kn_dequant(p))
         return a && !b && kn_reads_of(g) == KN_READS_TILE;
     return b && (kn_prequant(p) ||
@@ -293,7 +293,7 @@ any_in_rings(const kiln_problem *p, const struct kn_config *g)
 static bool
 half_by_lines(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->scale == KILN_SCALE_MX32 && kn_reads_of(g) == KN_READS_TILE &&
+    return kn_mx_scales(p) && kn_reads_of(g) == KN_READS_TILE &&
            g->bm * g->bn > 256 * (kn_type_bits[p->a] == 8 ? 192u : 160u);
 }
 
@@ -321,7 +321,7 @@ kn_shifts_lines(const kiln_problem *p, const struct kn_config *g)
     return g->copies == KN_COPIES_LINES && !kn_direct(p, g) && kn_ahead(p, g) > 1 &&
            any_in_rings(p, g) &&
            (half_fits(p, g) || !half_by_lines(p, g)) &&
-           (p->scale != KILN_SCALE_BLOCK128 ||
+           (!kn_blocks(p) ||
             (g->stages <= 3 && (g->bm <= 64 || g->bm % 32 == 0))) &&
            !p->quant && p->math != KILN_MATH_BF16X3 && g->lowering != KN_LOWERING_LLVM &&
            g->abi != KN_ABI_AITER && g->stagger < 2 && !g->cus && !kn_family_of(p)->routed &&
@@ -395,7 +395,7 @@ kn_lines_crowd(const kiln_problem *p, const struct kn_config *g)
         return false;
     if (p->layout != KILN_NT)
         return g->bm * g->bn > 256 * 256;
-    return p->scale == KILN_SCALE_MX32 && g->bm * g->bn >= 224 * 192 &&
+    return kn_mx_scales(p) && g->bm * g->bn >= 224 * 192 &&
            (!kn_shifts(p, g, 'b') || (g->domain.align_a >= 4 && g->domain.align_b >= 4));
 }
 
@@ -462,14 +462,14 @@ batches_pay(const kiln_problem *p, const struct kn_config *g, uint32_t tiles, ui
     bool alone = all > lds / 2 && without <= lds / 2;
     bool shifted = g->domain.align_sa < 4 || g->domain.align_sb < 4;
 
-    return !kn_family_of(p)->routed || !p->k ||
+    return !kn_family_of(p)->routed || !p->k || kn_powers(p) ||
            p->k > (alone || shifted ? 9 : 2) * (int64_t)g->bk;
 }
 
 bool
 kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t scales = kn_scale_batch_k(p, g) / 32 * 8;
+    uint32_t scales = kn_scale_batch_k(p, g) / (uint32_t)kn_scale_k(p) * 8;
     uint32_t slots = g->stages ? g->stages : 2;
     bool ring = asks_for_ring(p, g);
     uint32_t a = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->a];
@@ -498,7 +498,7 @@ six_batches(const kiln_problem *p, const struct kn_config *g)
 bool
 kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->scale == KILN_SCALE_MX32 && !p->scale_layout && !kn_dequant(p) &&
+    return kn_mx_scales(p) && !p->scale_layout && !kn_dequant(p) &&
            (kn_reads_of(g) == KN_READS_TILE ||
             (g->lowering != KN_LOWERING_LLVM && kn_room_for_batches(p, g))) &&
            six_batches(p, g) &&
@@ -515,7 +515,7 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
     enum kn_reads reads = kn_reads_of(g);
     bool own = kn_widens_scaled(p), tiles = reads == KN_READS_TILE;
 
-    return align < 4 && (own || p->scale == KILN_SCALE_MX32) && !p->scale_layout &&
+    return align < 4 && (own || kn_mx_scales(p)) && !p->scale_layout &&
            !kn_direct(p, g) && (own || !tiles) &&
            (g->bk % 128 == 0 || (own && tiles) || kn_converts_early(p, g)) &&
            reads != KN_READS_MEMORY && reads != KN_READS_RUNS;

@@ -60,7 +60,7 @@ loads_ahead(const kiln_problem *p, const struct kn_score *s, const struct kn_con
     bool brief = four && !round && !kn_schedules[g->schedule].asm_only &&
                  3 * p->k < 2 * (int64_t)s->bk;
 
-    return p->scale == KILN_SCALE_MX32 && kn_schedules[s->schedule].asm_only &&
+    return kn_mx_scales(p) && kn_schedules[s->schedule].asm_only &&
            (brief || (kn_class_is_odd(s->class) && p->k < 2 * (int64_t)s->bk &&
                       !(s->walks && g->cus)));
 }
@@ -175,7 +175,7 @@ kn_beats_unscored(const kiln_problem *p, const struct kn_score *s, const struct 
 bool
 kn_scaled_batch(const kiln_problem *p)
 {
-    return p->scale == KILN_SCALE_MX32 && kn_family_of(p)->batch && kn_targets[p->target].walks;
+    return kn_mx_scales(p) && kn_family_of(p)->batch && kn_targets[p->target].walks;
 }
 
 /* Groups of so few K tiles that what is between two tiles counts, and which of them is long does
@@ -217,7 +217,7 @@ kn_walk_lead(const kiln_problem *p, const struct kn_config *g)
 static double
 waiting_lead(const kiln_problem *p, const struct kn_config *g)
 {
-    if (kn_reads_of(g) == KN_READS_HALVES && p->scale == KILN_SCALE_MX32 && p->m <= 2 * FEW_ROWS &&
+    if (kn_reads_of(g) == KN_READS_HALVES && kn_mx_scales(p) && p->m <= 2 * FEW_ROWS &&
         kn_type_bits[p->b] == 4)
         return 1.1;
     if (kn_multiplies_blocks(p) && g->split_k > 3 && g->bm * g->bn >= 128 * 192)
@@ -234,7 +234,7 @@ kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
 {
     double waits = waiting_lead(p, g);
     bool tall = g->bn == 32 && g->bm >= 128, old = kn_targets[p->target].dma < 16;
-    bool blocks = p->scale == KILN_SCALE_BLOCK128, wide = blocks && g->bm == 64 && g->bn >= 192;
+    bool blocks = kn_blocks(p), wide = blocks && g->bm == 64 && g->bn >= 192;
 
     if (waits > 1)
         return waits;
@@ -243,7 +243,7 @@ kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
     if (wide)
         return p->k < g->bk ? HUGE_VAL : old ? 1.16 : 1.1;
     if (blocks || g->split_k > 1 || kn_b_columns(p) <= 16 ||
-        (kn_family_of(p)->ragged == 'k' && p->scale == KILN_SCALE_MX32) ||
+        (kn_family_of(p)->ragged == 'k' && kn_mx_scales(p)) ||
         (old && (p->layout != KILN_NT || p->k > 2 * (int64_t)g->bk)))
         return HUGE_VAL;
     return p->k < 2 * (int64_t)g->bk ? 1.2 : old ? 1.12 : 1.08;

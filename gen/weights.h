@@ -27,12 +27,37 @@ kn_scale_groups(const kiln_problem *p)
     return p->scale >= KILN_SCALE_GROUP32 && p->scale <= KILN_SCALE_GROUP128;
 }
 
+/* Scales of 128-blocks that are powers of two, bytes. */
+static inline bool
+kn_powers(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_BLOCK128 && p->scale_type == KILN_SCALE_TYPE_E8M0;
+}
+
+/* E8M0 scales of both operands, which the scaled matrix instructions of gfx950 multiply
+ * by: of 32 K, or such of 128-blocks. */
+bool kn_mx_scales(const kiln_problem *p);
+
+/* Scales of 128-blocks that sums are multiplied by. */
+static inline bool
+kn_blocks(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_BLOCK128 && !kn_mx_scales(p);
+}
+
 /* K of one scale, of those that are along K. */
 static inline int64_t
 kn_scale_k(const kiln_problem *p)
 {
     return p->scale == KILN_SCALE_MX32 ? 32 : p->scale == KILN_SCALE_NV16 ? 16
          : kn_scale_groups(p) ? 32 << (p->scale - KILN_SCALE_GROUP32) : 128;
+}
+
+/* Type of a 128-block's scale; that of MX types says E8M0. */
+static inline kiln_type
+kn_block_scale(const kiln_problem *p)
+{
+    return kn_powers(p) ? KILN_MXFP8 : KILN_F32;
 }
 
 /* Type of such a scale. */

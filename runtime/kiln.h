@@ -98,8 +98,9 @@ typedef enum kiln_family { KILN_FAMILIES(KILN_NAME) KILN_NFAMILIES } kiln_family
 typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
 
 /* NONE: no scale operand. TENSOR: f32 sa[1], sb[1]. ROW: f32 sa[M], sb[N].
- * BLOCK128: f32 sa[M, ceil(K/128)], sb[ceil(N/128), ceil(K/128)]; wgrad:
- * sb[N, ceil(K/128)], groups start at multiples of 128 rows.
+ * BLOCK128: f32 sa[M, ceil(K/128)], sb[ceil(N/128), ceil(K/128)], or E8M0
+ * (kiln_problem.scale_type); wgrad: sb[N, ceil(K/128)], groups start at multiples
+ * of 128 rows.
  * MX32: E8M0 sa[M, ceil(K/32)], sb[N, ceil(K/32)], K innermost; a bf16 or f16
  * A has no sa. GROUP32 to GROUP128, of an i4 B: sb[N, ceil(K/32 to 128)] of
  * kiln_problem.scale_type; sa are B's zero points, if it has any. NV16, of an nvfp4
@@ -119,9 +120,11 @@ typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
     X(SCALE_NV16, "nv16")
 typedef enum kiln_scale { KILN_SCALES(KILN_NAME) KILN_NSCALES } kiln_scale;
 
-/* Type of the scales of groups. */
+/* Type of the scales of groups, the first three, and of 128-blocks, f32 or E8M0: powers of
+ * two, which gfx950 multiplies by in its matrix instructions. */
 #define KILN_SCALE_TYPES(X) \
-    X(SCALE_TYPE_F32, "f32") X(SCALE_TYPE_F16, "f16") X(SCALE_TYPE_BF16, "bf16")
+    X(SCALE_TYPE_F32, "f32") X(SCALE_TYPE_F16, "f16") X(SCALE_TYPE_BF16, "bf16") \
+    X(SCALE_TYPE_E8M0, "e8m0")
 typedef enum kiln_scale_type { KILN_SCALE_TYPES(KILN_NAME) KILN_NSCALETYPES } kiln_scale_type;
 
 /* Of an i4 B's groups, in arguments.sa, [ceil(K/32 to 128), N] of each problem or
@@ -301,7 +304,8 @@ typedef struct kiln_problem {
     float scalar[KILN_SCALARS]; /* launch part: the expression's, in order */
     uint8_t overflow;        /* kernel part: 8-bit floats beyond their
                                 limit are 0: it, 1: a NaN or infinity */
-    uint8_t scale_type;      /* kernel part: kiln_scale_type, of GROUP scales */
+    uint8_t scale_type;      /* kernel part: kiln_scale_type, of GROUP scales and of
+                                BLOCK128 */
     uint8_t quant_flags;     /* kiln_quant_flags */
     uint8_t hadamard;        /* quant: 16 or 32: elements of a transform before;
                                 0: none */

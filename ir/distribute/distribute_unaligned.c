@@ -6,7 +6,7 @@
  * the lane before, and for the first lane of a row, of the row's last lane one
  * K tile ago. No dword is loaded twice, and none that has no byte of a row. A
  * step has a multiple of four rows, so `low` is the same in all steps of a
- * lane, but where rows are named: by ids, or as a gate's and its up's.
+ * lane, but where rows are named, by ids or as a gate's and its up's, or 128 are one.
  *
  * Where a row's first lane has none before it (kn_geom.own) each loads all dwords
  * that its bytes are in, but for the last of five, which the lane behind it has, of the
@@ -42,7 +42,7 @@ kn_ref
 dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off, uint32_t step)
 {
     enum { NO_SHIFT = 0x03020100, A_BYTE = 0x01010101 };
-    bool named = v->up || v->row;
+    bool named = v->up || v->row || d->in->lds[v->lds].shift;
 
     if (!v->select)
         v->select = KN_NEW(d->c, kn_ref, v->nreg);

@@ -32,7 +32,7 @@ unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
 
     return l->unit == 16 && l->slots &&
            !l->panel && !l->shuf &&
-           !l->share && (!l->line || l->unaligned > 1) && !l->shift && step % 4 == 0 &&
+           !l->share && (!l->line || l->unaligned > 1) && step % 4 == 0 &&
            (l->gk || l->kdiv == 1) && (g->transpose || g->mem % 4 == 0);
 }
 

@@ -135,10 +135,11 @@ read_scales(const struct kn_ref_operand *o, int64_t row, int64_t first, int n,
 
     if (!mx && !nv && !groups && o->is_b && !p->sb_each)
         row /= BLOCK;
-    if (mx || nv)
-        kn_ref_bytes(t, (uint64_t)(row * ld + first), code, (size_t)n);
+    for (int x = 0; x < n && (mx || nv || p->powers); x++)
+        kn_ref_bytes(t, (uint64_t)(down ? (first + x) * ld + row : row * ld + first + x),
+                     &code[x], 1);
     for (int x = 0; x < n; x++)
-        out[x] = mx ? e8m0(code[x])
+        out[x] = mx || p->powers ? e8m0(code[x])
                : nv ? kn_ref_decode(KILN_MXFP8, p->target, code[x])
                : groups ? number(t, p->target, down ? (first + x) * ld + row
                                                     : row * ld + first + x)

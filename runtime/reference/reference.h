@@ -39,6 +39,7 @@ struct kn_ref_problem {
     kiln_layout layout;
     kiln_scale scale;        /* kind of sa and sb */
     kiln_b_layout words;     /* AWQ, GPTQ, GPTQ2: of B and its zero points */
+    bool powers;             /* 128-blocks: their scales are E8M0, else f32 */
     bool sb_each;            /* 128-blocks: sb is [N, K/128] like sa */
     bool sa_down, sb_down;   /* 128-blocks: sa is [K/128, M], sb, with sb_each,
                                 [K/128, N]; groups: sb is [K/32 to 128, N] */

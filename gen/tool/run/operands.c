@@ -68,13 +68,13 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
         set_shape(&o[KN_OPND_SB], KILN_F32, 1, nb);
         break;
     case KILN_SCALE_BLOCK128:
-        set_shape(&o[KN_OPND_SA], KILN_F32, p->m, kb);
-        set_shape(&o[KN_OPND_SB], KILN_F32, kn_family_of(p)->ragged == 'k'
+        set_shape(&o[KN_OPND_SA], kn_block_scale(p), p->m, kb);
+        set_shape(&o[KN_OPND_SB], kn_block_scale(p), kn_family_of(p)->ragged == 'k'
                   ? nb : div_up(nb, 128), kb);
         if (kn_scales_down(p, 'a'))
-            set_shape(&o[KN_OPND_SA], KILN_F32, kb, p->m);
+            set_shape(&o[KN_OPND_SA], kn_block_scale(p), kb, p->m);
         if (kn_scales_down(p, 'b'))
-            set_shape(&o[KN_OPND_SB], KILN_F32, kb, nb);
+            set_shape(&o[KN_OPND_SB], kn_block_scale(p), kb, nb);
         break;
     case KILN_SCALE_MX32:
         if (kn_ref_type_bits(p->a) < 16)
@@ -503,7 +503,7 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
         at[KN_OPND_A] = rowa * t.a;
         at[KN_OPND_C] = row0 * t.c;
         at[KN_OPND_SA] = p->scale == KILN_SCALE_ROW || kn_scales_down(p, 'a')
-                       ? 4 * rowa : rowa * t.sa;
+                       ? kn_scale_size(p) * rowa : rowa * t.sa;
     } else if (kn_family_of(p)->ragged == 'k') {
         bool tn = p->layout == KILN_TN;
 
@@ -513,7 +513,7 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
         at[KN_OPND_C] = g * t.tc;
         at[KN_OPND_SA] = at[KN_OPND_SB] =
             p->scale == KILN_SCALE_MX32 ? rowa / 32
-            : p->scale == KILN_SCALE_BLOCK128 ? rowa / 128 * 4 : 0;
+            : p->scale == KILN_SCALE_BLOCK128 ? rowa / 128 * kn_scale_size(p) : 0;
         if (kn_scales_down(p, 'b')) {
             at[KN_OPND_SA] = rowa / 128 * t.sa;
             at[KN_OPND_SB] = rowa / 128 * t.sb;
@@ -546,6 +546,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .layout = p->layout,
         .scale = p->scale,
         .math = (kiln_math)p->math,
+        .powers = kn_powers(p),
         .sb_each = kn_family_of(p)->ragged == 'k',
         .sa_down = kn_scales_down(p, 'a'),
         .sb_down = kn_scales_down(p, 'b'),
