@@ -444,7 +444,7 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             continue;
         try.bm = small[i].bm;
         try.bn = small[i].bn;
-        try.bk = kn_blocks(p) || kn_prequant(p) ||
+        try.bk = p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) ||
                          (bits == 16 && small[i].stages) ? 128 : bits == 32 ? 64 : 256;
         try.wm = small[i].wm;
         try.wn = small[i].wn;

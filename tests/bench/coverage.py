@@ -70,7 +70,8 @@ class Problem(dict):
         rows, weights = self.m, 1
         if self.family == 'grouped':
             rows, weights = self.tokens * self.groups, self.groups
-        scales = (1 / 32 if self.mx() else 4 / 128 if self.scale == 'block128'
+        one = 1 if self.get('scale-type') == 'e8m0' else 4
+        scales = (1 / 32 if self.mx() else one / 128 if self.scale == 'block128'
                   else 0)
         a = BITS[self.a] / 8 + (scales if self.a == self.b else 0)
         b = BITS[self.b] / 8 + (scales / 128 if self.scale == 'block128'
@@ -105,6 +106,7 @@ class Problem(dict):
             ('batched', self.family == 'batched'),
             ('MX on gfx942', self.mx() and self.arch == 'gfx942'),
             ('16-bit x narrow', self.a != self.b),
+            ('128-blocks of powers of two', self.get('scale-type') == 'e8m0'),
             ('rows of no 16 bytes', any(r % 128 for r in rows)),
             ('128-blocks', self.scale == 'block128'),
             ('MX, K tail or odd scales', self.mx() and self.k % 128 != 0),
@@ -150,6 +152,9 @@ def listed():
         for scale in ('tensor', 'row', 'block128'):
             for size in (2048, 4096, 8192):
                 yield dense('fp8', size, size, size, arch, scale=scale)
+        for m, n, k in ((2048,) * 3, (4096,) * 3, (8192,) * 3, (16384, 7168, 16384),
+                        (16, 7168, 2048), (128, 4096, 7168), (1024, 2880, 2880)):
+            yield dense('fp8', m, n, k, arch, **{'scale': 'block128', 'scale-type': 'e8m0'})
         for b in ('mxfp4', 'i8', 'fp8'):
             for m in (1, 512, 4096):
                 yield Problem(a='bf16', b=b, m=m, n=7168, k=8448, arch=arch)

@@ -130,6 +130,9 @@ def draw_kernel(rng):
             and fields["target"] == "gfx950" and rng.random() < .4:
         words += ["--scale-layout", "shuffled"]
         fields["scale_layout"] = 1
+    if fields["scale"] == "block128" and rng.random() < .5:
+        words += ["--scale-type", "e8m0"]
+        fields["scale_type"] = "e8m0"
     if family == "gemm" and rng.random() < .4:
         words += ["--split-k", str(rng.choice((2, 4)))]
     elif family != "moe" and rng.random() < .3:

@@ -30,7 +30,8 @@ num_weakest(const kiln_problem *p)
     d.align_a = (uint8_t)num_element_bytes(p->a);
     d.align_b = kn_in_words(p) ? 4 : (uint8_t)num_element_bytes(p->b);
     d.align_sa = d.align_sb = p->scale == KILN_SCALE_MX32 ||
-                              p->scale == KILN_SCALE_NV16 ? 1
+                              p->scale == KILN_SCALE_NV16 ||
+                              p->scale_type == KILN_SCALE_TYPE_E8M0 ? 1
                             : p->scale_type ? 2 : 4;
     return d;
 }
@@ -235,6 +236,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
         .target = r->p.target, .layout = r->p.layout, .scale = r->p.scale,
         .math = (kiln_math)r->p.math,
         .words = kn_in_words(&r->p) ? (kiln_b_layout)r->p.b_layout : KILN_B_PLAIN,
+        .powers = r->p.scale_type == KILN_SCALE_TYPE_E8M0,
         .sb_each = r->p.family == KILN_WGRAD,
         .sa_down = kn_scales_down(&r->p, 'a'),
         .sb_down = kn_scales_down(&r->p, 'b'),

@@ -71,6 +71,7 @@ shape_scales(struct run *r)
 {
     const kiln_problem *p = &r->p;
     int64_t nb = kn_b_columns(p);
+    kiln_type block = p->scale_type == KILN_SCALE_TYPE_E8M0 ? KILN_MXFP8 : KILN_F32;
 
     if (p->scale == KILN_SCALE_TENSOR) {
         if (!kn_prequant(p))
@@ -80,14 +81,13 @@ shape_scales(struct run *r)
         shape(r, NUM_SA, KILN_F32, 1, p->m);
         shape(r, NUM_SB, KILN_F32, 1, nb);
     } else if (p->scale == KILN_SCALE_BLOCK128) {
-        shape(r, NUM_SA, KILN_F32, p->m, num_div_up(p->k, 128));
-        shape(r, NUM_SB, KILN_F32,
-              p->family == KILN_WGRAD ? nb : num_div_up(nb, 128),
+        shape(r, NUM_SA, block, p->m, num_div_up(p->k, 128));
+        shape(r, NUM_SB, block, p->family == KILN_WGRAD ? nb : num_div_up(nb, 128),
               num_div_up(p->k, 128));
         if (kn_scales_down(p, 'a'))
-            shape(r, NUM_SA, KILN_F32, num_div_up(p->k, 128), p->m);
+            shape(r, NUM_SA, block, num_div_up(p->k, 128), p->m);
         if (kn_scales_down(p, 'b'))
-            shape(r, NUM_SB, KILN_F32, num_div_up(p->k, 128), nb);
+            shape(r, NUM_SB, block, num_div_up(p->k, 128), nb);
     } else if (p->scale == KILN_SCALE_MX32) {
         if (num_is_mx(p->a))
             shape(r, NUM_SA, p->a, p->m, num_div_up(p->k, 32));
@@ -364,7 +364,7 @@ num_operand_starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
         at[NUM_SA] = kn_b_in_sa(&r->p) ? at[NUM_SA]
                    : r->p.scale == KILN_SCALE_TENSOR ? 0
                    : r->p.scale == KILN_SCALE_ROW ||
-                     kn_scales_down(&r->p, 'a') ? 4 * (uint64_t)read
+                     kn_scales_down(&r->p, 'a') ? (uint64_t)(kn_scale_size(&r->p) * read)
                    : (uint64_t)read * o[NUM_SA].d.row_bytes;
         for (uint32_t i = 0; i < r->x.ndeclared; i++) {
             int id = NUM_ARRAY + r->x.declared[i].slot;
@@ -379,7 +379,7 @@ num_operand_starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
         at[NUM_B] = ragged_start(r, NUM_B, read);
         at[NUM_SA] = at[NUM_SB] =
             r->p.scale == KILN_SCALE_MX32 ? (uint64_t)read / 32
-            : r->p.scale == KILN_SCALE_BLOCK128 ? (uint64_t)read / 128 * 4 : 0;
+            : r->p.scale == KILN_SCALE_BLOCK128 ? (uint64_t)(read / 128 * kn_scale_size(&r->p)) : 0;
         if (kn_scales_down(&r->p, 'b')) {
             at[NUM_SA] = (uint64_t)read / 128 * o[NUM_SA].d.row_bytes;
             at[NUM_SB] = (uint64_t)read / 128 * o[NUM_SB].d.row_bytes;

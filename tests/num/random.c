@@ -264,7 +264,9 @@ draw_problem(struct draw *d, struct num_job *j)
                                                        : 2 * below(d, 2));
     draw_scale_layout(d, p);
     if (kn_scale_groups(p))
-        p->scale_type = (uint8_t)below(d, KILN_NSCALETYPES);
+        p->scale_type = (uint8_t)below(d, KILN_SCALE_TYPE_E8M0);
+    if (p->scale == KILN_SCALE_BLOCK128 && one_in(d, 2))
+        p->scale_type = KILN_SCALE_TYPE_E8M0;
     if (kn_scale_groups(p))
         p->zero_points = (uint8_t)below(d, KILN_NZEROPOINTS);
     p->out = wide ? one_in(d, 3) ? KILN_F32 : KILN_F64 : outs[below(d, 3)];

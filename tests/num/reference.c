@@ -236,6 +236,7 @@ struct shape {
     kiln_layout layout;
     kiln_scale scale;
     int64_t m, n, k, pad;
+    bool powers;             /* 128-blocks: scales are E8M0 */
 };
 
 /* Operand data of a shape, and the rectangle's problem over them. */
@@ -272,7 +273,7 @@ make(struct setup *u, const struct shape *s, kiln_target target)
     int64_t w = mx ? 32 : 128, q = (s->k + w - 1) / w;
     bool block = s->scale == KILN_SCALE_BLOCK128;
     bool whole = s->scale == KILN_SCALE_TENSOR;
-    kiln_type st = mx ? KILN_MXFP8 : KILN_F32;
+    kiln_type st = mx || s->powers ? KILN_MXFP8 : KILN_F32;
     int64_t lda = (tn ? s->m : s->k) + s->pad;
     int64_t ldb = (nt ? s->k : s->n) + s->pad;
 
@@ -290,7 +291,7 @@ make(struct setup *u, const struct shape *s, kiln_target target)
     u->bias = tensor(4, KILN_F32, 1, s->n, 0);
     u->cin = tensor(5, KILN_BF16, s->m, s->n, s->n + 3);
     u->p = (struct kn_ref_problem){
-        .target = target, .layout = s->layout, .scale = s->scale, .m = s->m,
+        .target = target, .layout = s->layout, .scale = s->scale, .powers = s->powers, .m = s->m,
         .n = s->n, .k = s->k, .a = view(&u->a, lda), .b = view(&u->b, ldb),
         .epilogue = KILN_EPILOGUE_BIAS, .bias = view(&u->bias, 0), .cin = view(&u->cin, s->n + 3),
         .alpha = 0.75, .beta = 2};
@@ -342,21 +343,22 @@ brute(const struct setup *u, int64_t m, int64_t n, double *v, double *s)
 }
 
 static const struct shape shapes[] = {
-    {KILN_BF16, KILN_BF16, KILN_NT, KILN_SCALE_NONE, 70, 67, 600, 0},
-    {KILN_F16, KILN_BF16, KILN_NN, KILN_SCALE_NONE, 9, 131, 33, 5},
-    {KILN_F16, KILN_F16, KILN_TN, KILN_SCALE_NONE, 33, 20, 517, 3},
-    {KILN_FP8, KILN_BF8, KILN_NT, KILN_SCALE_ROW, 17, 19, 130, 2},
-    {KILN_FP8, KILN_FP8, KILN_NN, KILN_SCALE_TENSOR, 17, 19, 130, 2},
-    {KILN_FP8, KILN_FP8, KILN_NT, KILN_SCALE_BLOCK128, 5, 140, 700, 0},
-    {KILN_BF8, KILN_FP8, KILN_TN, KILN_SCALE_BLOCK128, 30, 150, 260, 1},
-    {KILN_MXFP8, KILN_MXBF8, KILN_NT, KILN_SCALE_MX32, 11, 12, 530, 0},
-    {KILN_MXFP8, KILN_MXFP8, KILN_NN, KILN_SCALE_MX32, 11, 12, 70, 0},
-    {KILN_MXFP6, KILN_MXBF6, KILN_NT, KILN_SCALE_MX32, 11, 12, 545, 0},
-    {KILN_MXFP4, KILN_MXFP4, KILN_NT, KILN_SCALE_MX32, 11, 12, 531, 7},
-    {KILN_MXFP4, KILN_MXFP6, KILN_NT, KILN_SCALE_MX32, 3, 70, 33, 5},
-    {KILN_F32, KILN_F32, KILN_NT, KILN_SCALE_NONE, 8, 8, 40, 1},
-    {KILN_I8, KILN_I8, KILN_NT, KILN_SCALE_NONE, 8, 8, 1000, 1},
-    {KILN_BF16, KILN_BF16, KILN_NT, KILN_SCALE_NONE, 3, 3, 0, 0},
+    {KILN_BF16, KILN_BF16, KILN_NT, KILN_SCALE_NONE, 70, 67, 600, 0, false},
+    {KILN_F16, KILN_BF16, KILN_NN, KILN_SCALE_NONE, 9, 131, 33, 5, false},
+    {KILN_F16, KILN_F16, KILN_TN, KILN_SCALE_NONE, 33, 20, 517, 3, false},
+    {KILN_FP8, KILN_BF8, KILN_NT, KILN_SCALE_ROW, 17, 19, 130, 2, false},
+    {KILN_FP8, KILN_FP8, KILN_NN, KILN_SCALE_TENSOR, 17, 19, 130, 2, false},
+    {KILN_FP8, KILN_FP8, KILN_NT, KILN_SCALE_BLOCK128, 5, 140, 700, 0, false},
+    {KILN_BF8, KILN_FP8, KILN_TN, KILN_SCALE_BLOCK128, 30, 150, 260, 1, false},
+    {KILN_FP8, KILN_BF8, KILN_NT, KILN_SCALE_BLOCK128, 5, 140, 700, 0, true},
+    {KILN_MXFP8, KILN_MXBF8, KILN_NT, KILN_SCALE_MX32, 11, 12, 530, 0, false},
+    {KILN_MXFP8, KILN_MXFP8, KILN_NN, KILN_SCALE_MX32, 11, 12, 70, 0, false},
+    {KILN_MXFP6, KILN_MXBF6, KILN_NT, KILN_SCALE_MX32, 11, 12, 545, 0, false},
+    {KILN_MXFP4, KILN_MXFP4, KILN_NT, KILN_SCALE_MX32, 11, 12, 531, 7, false},
+    {KILN_MXFP4, KILN_MXFP6, KILN_NT, KILN_SCALE_MX32, 3, 70, 33, 5, false},
+    {KILN_F32, KILN_F32, KILN_NT, KILN_SCALE_NONE, 8, 8, 40, 1, false},
+    {KILN_I8, KILN_I8, KILN_NT, KILN_SCALE_NONE, 8, 8, 1000, 1, false},
+    {KILN_BF16, KILN_BF16, KILN_NT, KILN_SCALE_NONE, 3, 3, 0, 0, false},
 };
 
 /* The same values and no larger magnitudes. */
@@ -413,7 +415,7 @@ static void
 test_rectangles(void **state)
 {
     const struct shape s = {KILN_BF16,       KILN_BF16, KILN_NT,
-                            KILN_SCALE_NONE, 200,       170, 1100, 0};
+                            KILN_SCALE_NONE, 200,       170, 1100, 0, false};
     const struct kn_ref_rect all = {0, 0, 200, 170}, part = {61, 33, 90, 75};
     static double v[200 * 170], a[200 * 170], pv[90 * 75], pa[90 * 75];
     static struct setup u;
@@ -453,7 +455,7 @@ static void
 test_refused(void **state)
 {
     const struct shape s = {KILN_MXFP4,      KILN_MXFP4, KILN_NT,
-                            KILN_SCALE_MX32, 16,         16, 64, 0};
+                            KILN_SCALE_MX32, 16,         16, 64, 0, false};
     struct kn_ref_rect r = {0, 8, 16, 9};
     static struct setup u;
 

@@ -144,10 +144,11 @@ run_cell(const kiln_problem *p, const char *launch)
     char line[400];
 
     snprintf(line, sizeof line, "kilnc run %s --device sim:%s --layout %s "
-             "--a %s --b %s --scale %s %s", kn_family_names[p->family],
+             "--a %s --b %s --scale %s%s %s", kn_family_names[p->family],
              kiln_target_name(p->target), kn_layout_names[p->layout],
              kiln_type_name(p->a), kiln_type_name(p->b),
-             kn_scale_names[p->scale], launch);
+             kn_scale_names[p->scale], p->scale_type ? " --scale-type e8m0" : "",
+             launch);
     return cell_of(line);
 }
 
@@ -205,8 +206,9 @@ put_row(struct page *g, kiln_problem *p, const char *launch)
             note_of(g, cell[i].why);
         return;
     }
-    kn_putf(&g->text, "| %s x %s, %s |", kiln_type_name(p->a),
-            kiln_type_name(p->b), kn_scale_names[p->scale]);
+    kn_putf(&g->text, "| %s x %s, %s%s |", kiln_type_name(p->a),
+            kiln_type_name(p->b), kn_scale_names[p->scale],
+            p->scale_type ? " e8m0" : "");
     for (int i = 0; i < NCOLUMNS; i++)
         put_cell(g, &cell[i]);
     kn_put(&g->text, "\n");
@@ -253,6 +255,13 @@ is_told_with(const kiln_problem *p)
          : !own || (p->a == KILN_BF16 && p->scale <= KILN_SCALE_GROUP32);
 }
 
+/* 128-blocks whose scales may be powers of two. */
+static bool
+has_powers(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_BLOCK128 && (p->a == KILN_FP8 || p->a == KILN_BF8);
+}
+
 static void
 put_part(struct page *g, const struct part *t)
 {
@@ -268,7 +277,11 @@ put_part(struct page *g, const struct part *t)
                 p.a = (kiln_type)a;
                 p.b = (kiln_type)b;
                 p.scale = (kiln_scale)s;
+                p.scale_type = 0;
                 if (is_told(t, p.a, p.b) && is_told_with(&p) && is_run(g))
+                    put_row(g, &p, t->launch);
+                p.scale_type = KILN_SCALE_TYPE_E8M0;
+                if (is_told(t, p.a, p.b) && has_powers(&p) && is_run(g))
                     put_row(g, &p, t->launch);
             }
 }

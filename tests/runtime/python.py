@@ -288,6 +288,13 @@ def quantised_operands():
         far = abs(got - want).max() / abs(want).max()
         if not far < 1e-5:
             return "%r: %g" % (a, far)
+    for q in (a, b):         # of the last, powers of two
+        q.scales = (np.ceil(np.log2(q.scales)) + 127).astype("u1")
+    got, want = GPU.gemm(a, b, "f32"), a.dequantise() @ b.dequantise().T
+    if not abs(got - want).max() < 1e-5 * abs(want).max():
+        return "scales of 128-blocks as powers of two"
+    refused("of one type", GPU.gemm, a, b, "f32",
+            scales=(a.scales, np.ones(b.scales.shape, "f4")))
     refused("device is a gfx942", kiln.open("sim:gfx942").gemm,
             kiln.quantise(x, "fp8"), kiln.quantise(y, "fp8"))
     refused("not finite", kiln.quantise, x + np.inf, "fp8")

@@ -42,6 +42,23 @@ struct parts {
     size_t rows, cols, most;
 };
 
+/* Scale number i, of codes of at most `most`; a power of two is at least that. */
+static double
+put_scale(const struct moe_part *down, uint8_t *to, size_t i, double amax, double most)
+{
+    float scale = amax > 0 ? (float)(amax / most) : 1.0f;
+    int e;
+
+    if (!kn_powers(&down->p)) {
+        memcpy(to + i * sizeof scale, &scale, sizeof scale);
+        return (double)scale;
+    }
+    if (frexp((double)scale, &e) == 0.5)
+        e--;
+    to[i] = (uint8_t)(e + 127);
+    return ldexp(1, e);
+}
+
 static kiln_status
 hand_scaled(struct kn_ctx *c, const double *x, struct parts p,
                 struct moe_part *down)
@@ -49,19 +66,18 @@ hand_scaled(struct kn_ctx *c, const double *x, struct parts p,
     size_t bytes = kn_ref_type_bits(down->p.a) / 8, all = p.rows * p.cols;
     double most = kn_ref_max(down->p.a, down->p.target);
     uint8_t *to = codes(c, down, all);
-    float *scale = KN_NEW(c, float, all + 1);
+    uint8_t *scales = KN_NEW(c, uint8_t, (all + 1) * sizeof(float));
 
     down->a.file = to;
-    down->sa.file = (const uint8_t *)scale;
-    for (size_t at = 0, n; at < all; at += n, scale++) {
+    down->sa.file = scales;
+    for (size_t at = 0, n, at_scale = 0; at < all; at += n, at_scale++) {
         size_t left = p.cols - at % p.cols;
         double amax = 0;
 
         n = left < p.most ? left : p.most;
         for (size_t i = 0; i < n; i++)
             amax = fmax(amax, fabs(x[at + i]));
-        *scale = amax > 0 ? (float)(amax / most) : 1.0f;
-        encode(down, x + at, n, (double)*scale, to + at * bytes);
+        encode(down, x + at, n, put_scale(down, scales, at_scale, amax, most), to + at * bytes);
     }
     return KILN_OK;
 }

@@ -8,7 +8,7 @@ LAYOUTS = ['nt', 'nn', 'tn', 'tt']
 SCALES = ['none', 'tensor', 'row', 'block128', 'mx32', 'group32', 'group64',
     'group128', 'nv16']
 OUT_SCALES = ['none', 'static', 'row', 'block128', 'mx32']
-SCALE_TYPES = ['f32', 'f16', 'bf16']
+SCALE_TYPES = ['f32', 'f16', 'bf16', 'e8m0']
 ZERO_POINTS = ['none', 'i4', 'f16']
 MATHS = ['ieee', 'xf32', 'bf16x3']
 B_LAYOUTS = ['plain', 'preshuffled', 'preshuffled-halves', 'awq', 'gptq',

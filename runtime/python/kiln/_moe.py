@@ -8,7 +8,7 @@ import math
 
 from ._abi import ACTS, Problem
 from ._memory import BITS, bad, view
-from ._products import SCALARS, Product, add_rounding, along, given_scales, group_type, measure, \
+from ._products import SCALARS, Product, add_rounding, along, block_type, given_scales, group_type, measure, \
     scale_of, typed, zero_type, zeros_shape
 
 BLOCKS = (16, 32, 64, 128, 256)
@@ -120,6 +120,9 @@ class Stage:
                 size = v.size
             elif mode.startswith("group"):
                 self.fields["scale_type"] = group_type(v)
+                size = v.size
+            elif mode == "block128":
+                self.fields["scale_type"] = block_type(v)
                 size = v.size
             want = self.scales_of(name, mode)
             if math.prod(v.shape) != want or v.size != size:

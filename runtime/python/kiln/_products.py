@@ -6,6 +6,7 @@ import re
 from ._abi import Problem, SCALE_TYPES, TARGETS, TYPES
 from ._memory import BITS, OUTPUTS, bad, view
 
+GROUP_TYPES = [t for t in SCALE_TYPES if t != "e8m0"]
 LENS, TAIL_ZERO, ENDS32, TIGHT = 1, 2, 4, 8    # kiln_group_flags
 ARRAYS, SCALARS = 4, 4      # that an epilogue may declare
 # The axes of A, B and C by layout, behind a batch or group axis if any.
@@ -75,9 +76,18 @@ def given_scales(quantised, scales, mode):
 
 def group_type(v):
     """Type of the scales of an integer weight."""
-    if v.type not in SCALE_TYPES:
-        raise bad("scales of groups are of %s", ", ".join(SCALE_TYPES))
+    if v.type not in GROUP_TYPES:
+        raise bad("scales of groups are of %s", ", ".join(GROUP_TYPES))
     return v.type
+
+
+def block_type(v):
+    """Type of the scales of 128-blocks: f32, or bytes, which are powers of two."""
+    if v.size == 1:
+        return "e8m0"
+    if v.size != 4 or v.type not in ("f32", None):
+        raise bad("scales of 128-blocks are of f32 or E8M0 bytes")
+    return "f32"
 
 
 def zero_type(v):
@@ -219,6 +229,10 @@ class Product:
             if math.prod(v.shape) != want:
                 raise bad("%s has %d scales, %s wants %d", name,
                           math.prod(v.shape), self.fields["scale"], want)
+        elif self.fields["scale"] == "block128":
+            given = self.fields.setdefault("scale_type", block_type(v))
+            if given != block_type(v):
+                raise bad("scales of A and B are of one type, f32 or E8M0")
         elif v.size != 4 or v.type not in ("f32", None):
             raise bad("%s is not of f32", name)
         self.operand[name] = v

@@ -117,10 +117,11 @@ class Quantised:
         """The numbers as f64."""
         codes = unpack(self.data, BITS[self.type], self.shape[-1])
         x = decode(codes.view("u1"), self.type, self.target)
-        if self.scale == "mx32":
-            return x * spread(2.0 ** (self.scales.astype("f8") - 127),
-                              x.shape[-1], 32)
         s = self.scales.astype("f8")
+        if self.scales.dtype == "u1":    # E8M0
+            s = 2.0 ** (s - 127)
+        if self.scale == "mx32":
+            return x * spread(s, x.shape[-1], 32)
         if self.scale == "row":
             s = s[..., None]
         if self.scale == "block128":

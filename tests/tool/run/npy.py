@@ -98,7 +98,7 @@ def make(kind, layout, side, k):
     return values, values.T.copy() if k_first else values
 
 
-NAN = {"mx32": 255, "block128": np.nan}
+NAN = {"mx32": 255, "block128": np.nan, "block128 e8m0": 255}
 
 
 def case(name, a, b, out, arch="gfx950", layout="nt", k=K, ending="npy",
@@ -112,7 +112,7 @@ def case(name, a, b, out, arch="gfx950", layout="nt", k=K, ending="npy",
     if scale:
         sa, sb, files["a-scale"], files["b-scale"] = make_scales(scale, k)
         va, vb = va * sa, vb * sb
-        words += ["--scale", scale]
+        words += ["--scale", *" --scale-type ".join(scale.split()).split()]
     for key, pad in zip(("a", "b"), pads):
         if pad:              # NaN behind each row
             files[key + "-scale"] = np.pad(files[key + "-scale"],
@@ -319,9 +319,9 @@ def make_scales(scale, k):
         b = powers(N if scale == "mx32" else (N + 127) // 128, nk)
         wide = [np.repeat(np.exp2(a), step, 1)[:, :k],
                 np.repeat(np.exp2(b), step, 1)[:, :k]]
-        if scale == "block128":
+        if scale.startswith("block128"):
             wide[1] = np.repeat(wide[1], 128, 0)[:N]
-    if scale == "mx32":
+    if scale in ("mx32", "block128 e8m0"):
         return (*wide, (a + 127).astype(np.uint8), (b + 127).astype(np.uint8))
     return (*wide, np.exp2(a).astype(np.float32), np.exp2(b).astype(np.float32))
 
@@ -399,6 +399,9 @@ case("mxfp8 on gfx942, raw files of padded scales", "mxfp8", "mxfp8", "f32",
      "gfx942", k=96, pads=(1, 1), ending="bin")
 case("fp8, padded block scales", "fp8", "fp8", "f32", scale="block128", k=160,
      pads=(1, 3))
+for arch in "gfx950", "gfx942":
+    case("fp8 x bf8, block scales of powers of two, on " + arch, "fp8", "bf8", "f32", arch,
+         scale="block128 e8m0", k=1160, pads=(1, 3))
 case("bf16 tt", "bf16", "bf16", "bf16", layout="tt")
 large_scales("gfx950")
 large_scales("gfx942")
