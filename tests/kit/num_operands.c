@@ -378,8 +378,8 @@ num_operand_starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
         at[NUM_A] = ragged_start(r, NUM_A, read);
         at[NUM_B] = ragged_start(r, NUM_B, read);
         at[NUM_SA] = at[NUM_SB] =
-            r->p.scale == KILN_SCALE_MX32 ? (uint64_t)read / 32
-            : r->p.scale == KILN_SCALE_BLOCK128 ? (uint64_t)(read / 128 * kn_scale_size(&r->p)) : 0;
+            r->p.scale < KILN_SCALE_BLOCK128 ? 0
+            : (uint64_t)(read / kn_scale_k(&r->p) * kn_scale_size(&r->p));
         if (kn_scales_down(&r->p, 'b')) {
             at[NUM_SA] = (uint64_t)read / 128 * o[NUM_SA].d.row_bytes;
             at[NUM_SB] = (uint64_t)read / 128 * o[NUM_SB].d.row_bytes;

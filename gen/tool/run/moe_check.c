@@ -230,7 +230,8 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
                                         s->r->topk + (int64_t)(id >> 24)];
     bool down = kn_scales_down(p, 'a');
     struct picked a = { s->a, ids, topk, (uint64_t)t.a, false };
-    struct picked sa = { s->sa, ids, topk, down ? ((uint64_t)p->k + 127) / 128 * (uint64_t)kn_scale_size(p)
+    struct picked sa = { s->sa, ids, topk,
+                         down ? ((uint64_t)p->k + 127) / 128 * (uint64_t)kn_scale_size(p)
                          : rows ? s->sa->data.row_bytes : 4, down };
     struct kn_ref_problem q = {
         .target = p->target, .layout = KILN_NT, .scale = p->scale,

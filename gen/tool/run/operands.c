@@ -512,8 +512,7 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
                            : rowa * kn_ref_type_bits(p->b) / 8;
         at[KN_OPND_C] = g * t.tc;
         at[KN_OPND_SA] = at[KN_OPND_SB] =
-            p->scale == KILN_SCALE_MX32 ? rowa / 32
-            : p->scale == KILN_SCALE_BLOCK128 ? rowa / 128 * kn_scale_size(p) : 0;
+            p->scale < KILN_SCALE_BLOCK128 ? 0 : rowa / kn_scale_k(p) * kn_scale_size(p);
         if (kn_scales_down(p, 'b')) {
             at[KN_OPND_SA] = rowa / 128 * t.sa;
             at[KN_OPND_SB] = rowa / 128 * t.sb;
