@@ -15,8 +15,8 @@ kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
     struct kn_readplan p = { .parts = 1 };
 
     if (l->kdiv != 1 && !l->lk) {        /* factors of the rows of a lane: */
-        p.bytes = l->side == 'a' ? 4 : 16;  /* the accumulator's one row of A, */
-        p.kstep = fr.k;                     /* four of B (distribute_mma.c) */
+        p.bytes = l->side == 'a' || l->shift ? 4 : 16; /* the accumulator's one row of A, */
+        p.kstep = fr.k;      /* four of B, or one for those (distribute_mma.c) */
         return p;
     }
     if (kn_scales_codes(f, l)) {         /* those of four K steps */
