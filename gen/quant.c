@@ -94,6 +94,9 @@ check_types(struct kn_ctx *c, kiln_problem *p)
     if (kn_type_mx[p->out] != (p->out_scale == KILN_OUT_MX32))
         return kn_fail(c, KILN_BAD_INPUT, "MX types have one scale per 32 "
                        "elements (--out-scale mx32), and only they do");
+    if (p->scale_type && !kn_writes_powers(p))
+        return kn_fail(c, KILN_BAD_INPUT, "--scale-type of quant is that of scales of 128 "
+                       "elements, f32 or e8m0");
     KN_TRY(kn_round_check(c, p));
     if (p->requant > 3)
         return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");

@@ -34,6 +34,14 @@ kn_powers(const kiln_problem *p)
     return p->scale == KILN_SCALE_BLOCK128 && p->scale_type == KILN_SCALE_TYPE_E8M0;
 }
 
+/* The same of what quant writes. */
+static inline bool
+kn_writes_powers(const kiln_problem *p)
+{
+    return p->family == KILN_QUANT && p->out_scale == KILN_OUT_BLOCK128 &&
+           p->scale_type == KILN_SCALE_TYPE_E8M0;
+}
+
 /* E8M0 scales of both operands, which the scaled matrix instructions of gfx950 multiply
  * by: of 32 K, or such of 128-blocks. */
 bool kn_mx_scales(const kiln_problem *p);

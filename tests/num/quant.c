@@ -70,6 +70,8 @@ draw_layout(struct draw *d, bool mx, bool blocks, bool dual)
         kn_put(&d->line, " --scale-layout transposed");
     else if (mx && !below(d, 4))
         kn_putf(&d->line, " --ldsa %u", 300 + below(d, 20));
+    if (blocks && below(d, 2))
+        kn_put(&d->line, " --scale-type e8m0");
     if (dual && mx && !strstr(d->line.s, "shuffled") && !below(d, 3))
         kn_putf(&d->line, " --ldsa2 %u", 300 + below(d, 20));
 }
@@ -263,10 +265,12 @@ test_over_strips(void **state)
     static const char *const blocks[] = {
         "--a bf16 --out fp8 --dual --act silu --scale-layout transposed -m 1400 -k 328 "
         "--tile 128x512x1",
-        "--a f16 --out i8 --dual --hadamard 16 --amax -m 1296 -k 400 --tile 128x384x1" };
+        "--a f16 --out i8 --dual --hadamard 16 --amax -m 1296 -k 400 --tile 128x384x1",
+        "--a bf16 --out fp8 --dual --scale-type e8m0 --scale-layout transposed -m 1400 -k 328 "
+        "--tile 128x512x1" };
 
     run_all(*state, "mx32", all, sizeof all / sizeof *all);
-    run_all(*state, "block128", blocks, 2);
+    run_all(*state, "block128", blocks, sizeof blocks / sizeof *blocks);
 }
 
 /* Three steps, whose number is a product's third slot of LDS elsewhere. */

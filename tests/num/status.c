@@ -289,6 +289,7 @@ put_part(struct page *g, const struct part *t)
 /* Rows that are quantised have no pairs: a row is what they become. */
 struct way {
     const char *name, *flags;
+    bool blocks;             /* of scales of 128 alone */
 };
 
 static void
@@ -317,8 +318,9 @@ static void
 put_quant(struct page *g)
 {
     static const struct way ways[] = {
-        { "", "" }, { ", stochastic", " --round stochastic --round-seed 1" },
-        { ", transposed", " --transpose" }, { ", both", " --dual" }
+        { "", "", false }, { " e8m0", " --scale-type e8m0", true },
+        { ", stochastic", " --round stochastic --round-seed 1", false },
+        { ", transposed", " --transpose", false }, { ", both", " --dual", false }
     };
 
     kn_put(&g->text, "\n## quant\n\n`kilnc run quant -m 33 -k 97`\n\n"
@@ -328,6 +330,7 @@ put_quant(struct page *g)
         for (int s = KILN_OUT_STATIC; s < KILN_NOUTSCALES; s++)
             for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
                 if (kn_narrow_of((kiln_type)out)->elem &&
+                    (!ways[w].blocks || s == KILN_OUT_BLOCK128) &&
                     num_is_mx((kiln_type)out) == (s == KILN_OUT_MX32) && is_run(g))
                     put_quant_row(g, out, s, &ways[w]);
 }

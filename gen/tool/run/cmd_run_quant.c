@@ -62,12 +62,6 @@ block_of(const kiln_problem *p)
          : p->out_scale == KILN_OUT_BLOCK128 ? 128 : 0;
 }
 
-static int64_t
-scale_size(const kiln_problem *p)
-{
-    return p->out_scale == KILN_OUT_MX32 ? 1 : 4;
-}
-
 double
 kn_quant_bytes(const kiln_problem *p)
 {
@@ -77,7 +71,7 @@ kn_quant_bytes(const kiln_problem *p)
     double scales = block > 0 ? n / block : p->out_scale == KILN_OUT_ROW ? rows : 0;
 
     return n * kn_type_bits[p->a] / 8 * (kn_quant_gated(p) ? 2 : 1) +
-           (n * kn_type_bits[p->out] / 8 + scales * (double)scale_size(p)) *
+           (n * kn_type_bits[p->out] / 8 + scales * (double)kn_scale_size(p)) *
            (kn_quant_dual(p) ? 2 : 1);
 }
 
@@ -220,14 +214,14 @@ take_amax(struct kn_ref_amax *m, const struct part *x)
 static uint64_t
 scale_place(const struct run *r, int64_t row, int64_t block)
 {
-    int64_t size = scale_size(&r->p);
+    int64_t size = kn_scale_size(&r->p);
 
     switch (r->p.scale_layout) {
     case KILN_SCALE_SHUFFLED:
         return kn_scale_place((uint64_t)row, (uint64_t)block,
                               (uint64_t)r->o->blocks);
     case KILN_SCALE_TRANSPOSED:
-        return (uint64_t)(block * r->o->scale_pitch + 4 * row);
+        return (uint64_t)(block * r->o->scale_pitch + size * row);
     default:
         return (uint64_t)(row * r->o->scale_pitch + block * size);
     }
@@ -236,7 +230,7 @@ scale_place(const struct run *r, int64_t row, int64_t block)
 static kiln_status
 read_scales(struct run *r, int64_t row, int64_t first, int64_t n, uint8_t *to)
 {
-    int64_t block = block_of(&r->p), size = scale_size(&r->p);
+    int64_t block = block_of(&r->p), size = kn_scale_size(&r->p);
 
     if (!block)
         return kn_session_read(r->s, r->o->sc +
@@ -275,7 +269,7 @@ check_part(struct run *r, int64_t row, int64_t first, int64_t n)
         p, row, first, n, v, kn_quant_gated(p) || p->hadamard ? e : NULL, codes, scales },
         &r->check);
     r->o->codes += bytes;
-    r->o->scales += block_of(p) ? (uint64_t)(div_up(n, block_of(p)) * scale_size(p))
+    r->o->scales += block_of(p) ? (uint64_t)(div_up(n, block_of(p)) * kn_scale_size(p))
                : p->out_scale == KILN_OUT_ROW ? 4 : 0;
     return KILN_OK;
 }
@@ -377,7 +371,7 @@ static kiln_status
 write_scales(struct run *r, const char *path)
 {
     const kiln_problem *p = &r->p;
-    int64_t size = scale_size(p), rows = rows_of(r), row = r->o->scale_pitch / size;
+    int64_t size = kn_scale_size(p), rows = rows_of(r), row = r->o->scale_pitch / size;
     struct kn_npy a = { .ndim = 2, .elem = (uint32_t)size };
     uint64_t bytes = r->o->scale_size;
     uint8_t *all;

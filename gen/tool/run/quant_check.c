@@ -31,16 +31,27 @@ scale_of(const kiln_problem *p, double amax)
     return x * (float)(1 / most_of(p));
 }
 
+/* That as a power of two, at least as large: E8M0. */
+static uint8_t
+power_of(const kiln_problem *p, double amax)
+{
+    int e;
+
+    return (uint8_t)(frexp((double)scale_of(p, amax), &e) == 0.5 ? e + 126 : e + 127);
+}
+
 static bool
 scale_right(const kiln_problem *p, const void *got, double lo, double hi)
 {
     uint8_t byte;
     float f;
 
-    if (p->out_scale == KILN_OUT_MX32) {
+    if (kn_scale_size(p) == 1) {
         memcpy(&byte, got, 1);
         if (!isfinite(hi))
             return byte == 255;
+        if (kn_writes_powers(p))
+            return byte >= power_of(p, lo) && byte <= power_of(p, hi);
         return byte >= kn_mx_scale((enum kn_mx_mode)p->requant, p->out,
                                    p->target, lo) &&
                byte <= kn_mx_scale((enum kn_mx_mode)p->requant, p->out,
@@ -60,7 +71,7 @@ quotient(const kiln_problem *p, const void *scale, double x)
     uint8_t byte;
     float f;
 
-    if (p->out_scale == KILN_OUT_MX32) {
+    if (kn_scale_size(p) == 1) {
         memcpy(&byte, scale, 1);
         v = ldexp(x, 127 - byte);
     } else {
@@ -136,7 +147,7 @@ check_codes(const struct kn_quant_row *r, const struct block *b,
     unsigned bits = kn_ref_type_bits(p->out);
     uint8_t byte = 0;
 
-    if (p->out_scale == KILN_OUT_MX32)
+    if (kn_scale_size(p) == 1)
         memcpy(&byte, b->scale, 1);
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         double x = r->value[i], e = r->error ? r->error[i] : 0;
@@ -154,7 +165,7 @@ void
 kn_quant_check(const struct kn_quant_row *r, struct kn_ref_check *k)
 {
     const kiln_problem *p = r->p;
-    int64_t step = block_of(p, r->n), size = p->out_scale == KILN_OUT_MX32 ? 1 : 4;
+    int64_t step = block_of(p, r->n), size = kn_scale_size(p);
 
     for (int64_t at = 0, x = 0; at < r->n; at += step, x++) {
         struct block b = { at, r->n - at < step ? r->n - at : step,
