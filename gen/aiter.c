@@ -60,7 +60,8 @@ product_of(const kiln_problem *p, const struct kn_config *g)
 
     if (g->abi != KN_ABI_AITER ||
         p->family != (p->stage ? KILN_MOE : KILN_GEMM) ||
-        p->layout != KILN_NT || p->beta || p->quant || p->amax || p->out2 || p->round)
+        p->layout != KILN_NT || p->beta || p->quant || p->amax || p->out2 || p->round ||
+        kn_powers(p))
         return NULL;
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         const struct product *q = &products[i];
