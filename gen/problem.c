@@ -506,7 +506,7 @@ kn_mx_scales(const kiln_problem *p)
         return true;
     if (!kn_powers(p) || !kn_targets[p->target].scaled || p->scale_layout)
         return false;
-    if (p->layout == KILN_NT)
+    if (p->layout == KILN_NT || kn_family_of(p)->routed)
         return true;
     d = kn_domain_of(p, 16, 1);
     return d.align_a == 16 && d.align_b == 16;
