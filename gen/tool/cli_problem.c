@@ -76,7 +76,8 @@ kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli)
 {
     struct kn_value *v = &cli->v[KN_FLAG_epilogue];
     double beta = cli->v[KN_FLAG_beta].f;
-    const char *s = v->seen && strcmp(v->s, "none") ? v->s : "acc";
+    const char *own = cli->v[KN_FLAG_down_bias_file].seen ? "bias" : "acc";
+    const char *s = !v->seen ? own : strcmp(v->s, "none") ? v->s : "acc";
     struct kn_buf b = { .c = c };
 
     if (beta == 0 || beta == 1)

@@ -206,16 +206,47 @@ check_flags(struct kn_ctx *c, const struct kn_value *v)
     return KILN_OK;
 }
 
-/* Of a layer it is gemm1's; where that has biases, gemm2 has one. */
+/* Of a layer it is gemm1's; where that has biases, gemm2 has one, or where one is given. */
 static void
-without_expression(kiln_problem *p, int64_t asked)
+without_expression(const struct kn_value *v, kiln_problem *p)
 {
-    bool biased = kn_has_bias(p) && p->stage == KILN_MOE_DOWN;
+    bool given = kn_moe_bias_given(v, KILN_MOE_GATE_UP) || kn_moe_bias_given(v, KILN_MOE_DOWN);
+    bool biased = p->stage == KILN_MOE_DOWN &&
+                  (given ? kn_moe_bias_given(v, KILN_MOE_DOWN) : kn_has_bias(p));
 
-    if (asked || !p->expression[0])
+    if (v[KN_FLAG_stage].i || !p->expression[0])
         return;
     memset(p->expression, 0, sizeof p->expression);
     p->epilogue = biased ? KILN_EPILOGUE_BIAS : KILN_EPILOGUE_NONE;
+}
+
+bool
+kn_moe_bias_given(const struct kn_value *v, int stage)
+{
+    return stage == KILN_MOE_GATE_UP
+        ? v[KN_FLAG_gate_bias_file].seen || v[KN_FLAG_up_bias_file].seen
+        : stage == KILN_MOE_DOWN && v[KN_FLAG_down_bias_file].seen;
+}
+
+/* Files of biases say that there are some, where nothing is said of the epilogue. */
+static kiln_status
+bias_of(struct kn_ctx *c, const struct kn_value *v, kiln_problem *p)
+{
+    bool up = kn_moe_bias_given(v, KILN_MOE_GATE_UP);
+    bool down = kn_moe_bias_given(v, KILN_MOE_DOWN);
+
+    if ((up || down) && v[KN_FLAG_bias_file].seen)
+        return kn_fail(c, KILN_BAD_INPUT, "--bias-file is the bias of a stage, gate's and "
+                       "then up's: not beside a file of each");
+    if (v[KN_FLAG_stage].i == KILN_MOE_DOWN && up)
+        return kn_fail(c, KILN_BAD_INPUT, "gemm2 has the bias of --down-bias-file; those of "
+                       "gate and up are gemm1's or a layer's");
+    if (v[KN_FLAG_stage].i == KILN_MOE_GATE_UP && down)
+        return kn_fail(c, KILN_BAD_INPUT, "gemm1 has the biases of --gate-bias-file and "
+                       "--up-bias-file; --down-bias-file is gemm2's or a layer's");
+    if (!v[KN_FLAG_epilogue].seen && kn_moe_bias_given(v, p->stage))
+        p->epilogue = KILN_EPILOGUE_BIAS;
+    return KILN_OK;
 }
 
 /* What is asked for, else the rows of the tile that is; 0: neither. */
@@ -253,6 +284,7 @@ make_stage(struct kn_ctx *c, const struct kn_cli *cli, struct stage_of of, kiln_
     own.pos = &word;         /* cli's may name an object */
     KN_TRY(kn_cli_problem(c, &own, of.target, p));
     p->stage = (uint8_t)stage;
+    KN_TRY(bias_of(c, v, p));
     p->act = (uint8_t)v[KN_FLAG_act].i;
     p->id_format = (uint8_t)v[KN_FLAG_ids].i;
     p->weigh = (uint8_t)v[KN_FLAG_weight].i;
@@ -277,7 +309,7 @@ make_stage(struct kn_ctx *c, const struct kn_cli *cli, struct stage_of of, kiln_
     if (!v[KN_FLAG_stage].i && stage != (atomic ? KILN_MOE_DOWN : KILN_MOE_REDUCE))
         p->beta = 0;         /* it is the last launch's */
     if (stage != KILN_MOE_GATE_UP)
-        without_expression(p, v[KN_FLAG_stage].i);
+        without_expression(v, p);
     p->n = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_inter : KN_FLAG_hidden].i;
     p->k = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_hidden : KN_FLAG_inter].i;
     if (stage == KILN_MOE_REDUCE)

@@ -88,6 +88,9 @@ kiln_status kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
                              struct kn_ref_rect rect,
                              const struct kn_ref_sums *out);
 
+/* Whether the flags name a file of this stage's biases: of gate, of up; of down. */
+bool kn_moe_bias_given(const struct kn_value *v, int stage);
+
 /* Problem of a stage from the flags; BAD_INPUT if one is missing. */
 kiln_status kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli,
                            kiln_target target, int stage, kiln_problem *p);

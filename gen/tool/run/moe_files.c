@@ -163,6 +163,58 @@ read_arrays(struct moe_run *m, struct moe_part *s)
     return KILN_OK;
 }
 
+/* One of the files of biases, to columns from `at` on of every expert's row. */
+static kiln_status
+read_bias(struct moe_run *m, struct moe_part *s, enum kn_flag_id flag, uint8_t *at)
+{
+    size_t row = (size_t)s->p.n * 4;
+    struct kn_npy want = { .dtype = "<f4", .elem = 4, .ndim = 2,
+                           .shape = { s->p.groups, s->p.n } }, got;
+    const char *path = m->t->cli->v[flag].s;
+
+    if (!m->t->cli->v[flag].seen)
+        return KILN_OK;
+    KN_TRY(kn_npy_read(m->c, path, &got));
+    KN_TRY(kn_npy_expect(m->c, path, &got, &want));
+    for (int64_t e = 0; e < s->p.groups; e++)
+        memcpy(at + (size_t)e * s->bias.file_row, got.data + (size_t)e * row, row);
+    return KILN_OK;
+}
+
+/* --gate-bias-file, --up-bias-file and --down-bias-file: biases that have none are 0 where
+ * others have. */
+static kiln_status
+read_biases(struct moe_run *m, struct moe_part *s)
+{
+    static const struct {
+        enum kn_flag_id flag;
+        uint8_t stage;
+        bool second;         /* behind the gate's */
+        const char *name;
+    } row[] = {
+        { KN_FLAG_gate_bias_file, KILN_MOE_GATE_UP, false, "gate_bias" },
+        { KN_FLAG_up_bias_file, KILN_MOE_GATE_UP, true, "up_bias" },
+        { KN_FLAG_down_bias_file, KILN_MOE_DOWN, false, "bias" },
+    };
+    const struct kn_value *v = m->t->cli->v;
+    uint8_t *made = KN_NEW(m->c, uint8_t, s->bias.size + 1);
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        if (!v[row[i].flag].seen || row[i].stage != s->p.stage)
+            continue;
+        if (!s->bias.used || (s->p.expression[0] &&
+                              !kn_formula_names(s->p.expression, row[i].name)))
+            return kn_fail(m->c, KILN_BAD_INPUT, "%s is given, but the epilogue names no %s",
+                           kn_flags[row[i].flag].name, row[i].name);
+        KN_TRY(read_bias(m, s, row[i].flag,
+                         made + (row[i].second ? (size_t)s->p.n * 4 : 0)));
+    }
+    if (s->bias.used && (kn_moe_bias_given(v, KILN_MOE_GATE_UP) ||
+                         kn_moe_bias_given(v, KILN_MOE_DOWN)))
+        s->bias.file = made;
+    return KILN_OK;
+}
+
 kiln_status
 moe_read_operands(struct moe_run *m, struct moe_part *s)
 {
@@ -191,6 +243,7 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
                                                     ? KN_OPND_SA : KN_OPND_SB),
                                v->s));
     }
+    KN_TRY(read_biases(m, s));
     return read_arrays(m, s);
 }
 
