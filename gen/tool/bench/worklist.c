@@ -8,6 +8,9 @@
 #include "../cli.h"
 #include "../progress.h"
 
+/* The cell of a flag that has no value and is there. */
+static const char given[] = "1";
+
 /* Whether a column is this flag: dashes and underscores are alike. */
 static bool
 names_flag(const char *column, const char *flag)
@@ -84,9 +87,12 @@ set_field(struct source *s, size_t row, int col, struct kn_work *w)
     if (kn_flag_repeats(&kn_flags[id]))
         return kn_csv_fail(s->t->c, &s->csv, row, col, "what an expression names is declared "
                            "in front of it: 'row:s, acc * s'");
-    if (!kn_value_parse(s->t->c, &kn_flags[id], text, &v)) {
+    if (kn_flags[id].kind == KN_K_NONE && !strcmp(text, "0"))
+        return KILN_OK;
+    if (kn_flags[id].kind == KN_K_NONE ? strcmp(text, given) != 0
+        : !kn_value_parse(s->t->c, &kn_flags[id], text, &v)) {
         kn_putf(&b, "%s takes %s, not '%s'", kn_flags[id].name,
-                kn_flags[id].spec, text);
+                kn_flags[id].kind == KN_K_NONE ? "1 or 0" : kn_flags[id].spec, text);
         return kn_csv_fail(s->t->c, &s->csv, row, col, b.s);
     }
     w->value[id] = text;
@@ -100,7 +106,7 @@ add_given(const struct kn_cli *cli, struct kn_work *w)
         if (cli->v[i].seen && !w->value[i] &&
             (kn_flags[i].group == KN_G_PROBLEM ||
              kn_flags[i].group == KN_G_CONFIG))
-            w->value[i] = cli->v[i].s;
+            w->value[i] = kn_flags[i].kind == KN_K_NONE ? given : cli->v[i].s;
 }
 
 static kiln_status
@@ -272,7 +278,8 @@ kn_work_cli(struct kn_ctx *c, const struct kn_work *w, enum kn_command cmd,
     for (int i = 0; i < KN_NFLAGS; i++)
         if (w->value[i]) {
             argv[n++] = kn_flags[i].name;
-            argv[n++] = w->value[i];
+            if (kn_flags[i].kind != KN_K_NONE)
+                argv[n++] = w->value[i];
         }
     for (; *more; more++)
         argv[n++] = *more;
