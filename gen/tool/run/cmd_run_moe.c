@@ -170,8 +170,8 @@ alloc_beside(struct moe_run *m, struct moe_part *s, int64_t rows)
     return s->p.out2 ? kn_session_put(m->s, &out, &s->job.at.out2) : KILN_OK;
 }
 
-static kiln_status
-alloc_part(struct moe_run *m, struct moe_part *s)
+kiln_status
+moe_alloc_part(struct moe_run *m, struct moe_part *s)
 {
     struct kn_operand *in[] = { &s->a, &s->b, &s->sa, &s->sb, &s->bias,
                                 &s->x[0], &s->x[1], &s->x[2], &s->x[3] };
@@ -232,7 +232,7 @@ run_part(struct moe_run *m, struct moe_part *s)
     struct kn_places from;
 
     KN_TRY(kn_job_make(m->t, &m->j, &s->p, &s->g));
-    KN_TRY(alloc_part(m, s));
+    KN_TRY(moe_alloc_part(m, s));
     KN_TRY(launch(m, s));
     KN_TRY(moe_check(m, s));
     KN_TRY(kn_session_check_shares(m->s, &s->job));
@@ -251,6 +251,7 @@ run_part(struct moe_run *m, struct moe_part *s)
         kn_job_measured(m->t, &m->j, &m->place, &s->job, 0);
     else
         kn_report_run(m->t, &m->j, &s->job.result);
+    moe_predict_run(m, s);
     m->wrong |= s->check.bad || kn_run_found(m->t, &s->job.result);
     return KILN_OK;
 }
@@ -296,8 +297,8 @@ device_ids(const struct moe_run *m)
     return ids;
 }
 
-static kiln_status
-upload(struct moe_run *m)
+kiln_status
+moe_upload(struct moe_run *m)
 {
     const struct kn_moe_sorted *s = &m->sorted;
     size_t blocks = (size_t)(s->room / m->block_m);
@@ -308,8 +309,8 @@ upload(struct moe_run *m)
     return kn_session_table(m->s, &s->padded, 4, &m->padded);
 }
 
-static kiln_status
-make_part(struct moe_run *m, int stage, struct moe_part **out)
+kiln_status
+moe_make_part(struct moe_run *m, int stage, struct moe_part **out)
 {
     struct moe_part *s = *out = KN_NEW(m->c, struct moe_part, 1);
 
@@ -338,37 +339,66 @@ run_stage(struct moe_run *m, struct moe_part *s)
     return KILN_OK;
 }
 
+kiln_status
+moe_make_layer(struct moe_run *m, struct moe_part *out[KN_MOE_LAUNCHES], int *n)
+{
+    KN_TRY(moe_make_part(m, KILN_MOE_GATE_UP, &out[0]));
+    KN_TRY(moe_make_part(m, KILN_MOE_DOWN, &out[1]));
+    KN_TRY(moe_requantise(m, out[0], out[1]));
+    if (out[0]->p.beta)
+        return kn_fail(m->c, KILN_BAD_INPUT, "what gemm1's output held before a layer "
+                       "is nothing: an expression names c with --stage");
+    *n = out[1]->p.atomic ? 2 : 3;
+    return *n == 2 ? KILN_OK : moe_make_part(m, KILN_MOE_REDUCE, &out[2]);
+}
+
+void
+moe_open_layer(struct moe_run *m)
+{
+    kn_json_str(&m->j, "family", kn_family_names[KILN_MOE]);
+    kn_json_str(&m->j, "arch", kiln_target_name(m->target));
+    kn_json_open(&m->j, "stages", '[');
+}
+
+/* What all launches are: right, if each is. */
+static void
+report_layer(struct moe_run *m, uint64_t bad)
+{
+    kn_json_open(&m->j, "check", '{');
+    kn_json_bool(&m->j, "ok", !bad);
+    kn_json_uint(&m->j, "bad", bad);
+    kn_json_close(&m->j, '}');
+    moe_report_sum(m);
+}
+
 static kiln_status
 run_layer(struct moe_run *m)
 {
-    struct moe_part *up, *down, *last;
+    struct moe_part *part[KN_MOE_LAUNCHES];
     kiln_problem p;
+    uint64_t bad = 0;
+    int n;
 
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, KILN_MOE_GATE_UP, &p));
     if (p.amax || p.out2)
         return kn_fail(m->c, KILN_BAD_INPUT, "an amax and a second output are of one "
                        "launch, not of a layer: name a --stage");
-    if (m->t->cli->v[KN_FLAG_wg].seen)
+    if (m->t->cli->v[KN_FLAG_wg].seen && m->t->cli->v[KN_FLAG_wg].i != KN_WG_ALL)
         return kn_fail(m->c, KILN_BAD_INPUT, "a layer needs every workgroup "
                        "of its stages: leave --wg out, or name a --stage");
-    KN_TRY(make_part(m, KILN_MOE_GATE_UP, &up));
-    KN_TRY(make_part(m, KILN_MOE_DOWN, &down));
-    KN_TRY(moe_requantise(m, up, down));
-    if (up->p.beta)
-        return kn_fail(m->c, KILN_BAD_INPUT, "what gemm1's output held before a layer "
-                       "is nothing: an expression names c with --stage");
-    kn_json_open(&m->j, "stages", '[');
-    KN_TRY(run_stage(m, up));
-    KN_TRY(moe_hand_over(m, up, down));
-    KN_TRY(run_stage(m, down));
-    last = down;
-    if (!down->p.atomic) {
-        KN_TRY(make_part(m, KILN_MOE_REDUCE, &last));
-        last->a.addr = down->out;
-        KN_TRY(run_stage(m, last));
+    KN_TRY(moe_make_layer(m, part, &n));
+    moe_open_layer(m);
+    for (int i = 0; i < n; i++) {
+        if (i == 1)
+            KN_TRY(moe_hand_over(m, part[0], part[1]));
+        if (i == 2)
+            part[2]->a.addr = part[1]->out;
+        KN_TRY(run_stage(m, part[i]));
+        bad += part[i]->check.bad;
     }
     kn_json_close(&m->j, ']');
-    return moe_write_output(m, last);
+    report_layer(m, bad);
+    return moe_write_output(m, part[n - 1]);
 }
 
 kiln_status
@@ -378,10 +408,10 @@ moe_run_stages(struct kn_session *session, void *user)
     struct moe_part *s;
 
     m->s = session;
-    KN_TRY(upload(m));
+    KN_TRY(moe_upload(m));
     if (!m->stage)
         return run_layer(m);
-    KN_TRY(make_part(m, m->stage, &s));
+    KN_TRY(moe_make_part(m, m->stage, &s));
     KN_TRY(run_part(m, s));
     return moe_write_output(m, s);
 }
@@ -454,9 +484,9 @@ moe_place_stage(struct moe_run *m, struct kn_launch_data *out)
                        "gemm1 or gemm2");
     m->timed = m->target;
     KN_TRY(moe_prepare(m->t, m));
-    KN_TRY(upload(m));
-    KN_TRY(make_part(m, m->stage, &s));
-    KN_TRY(alloc_part(m, s));
+    KN_TRY(moe_upload(m));
+    KN_TRY(moe_make_part(m, m->stage, &s));
+    KN_TRY(moe_alloc_part(m, s));
     *out = (struct kn_launch_data){ .p = &s->p, .o = s->job.at,
                                     .out_size = s->out_size };
     return place_sorted(m, s, &out->a_sorted);
@@ -477,101 +507,4 @@ kn_run_moe(struct kn_tool *t)
     kn_json_close(&m->j, '}');
     KN_TRY(kn_report_write(t, &m->j));
     return m->wrong ? KILN_FINDING : KILN_OK;
-}
-
-/* ---- kilnc time ---- */
-
-static kiln_status
-predict_job(struct moe_run *m, struct kn_job *j, const struct kn_predict *q,
-            struct kn_time_result *r)
-{
-    const kiln_problem *p = j->p;
-    int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
-
-    j->g = q->g;
-    m->s->predicts = true;
-    KN_TRY(kn_session_plan(m->s, j));
-    return kn_predict_job(m->s, j, q, (struct kn_time_query){
-        .work = moe_work(m, p, &q->g->cfg, j->plan.grid[0]),
-        .bytes = moe_bytes(m, p),
-        .flops = 2.0 * (double)(m->r.tokens * m->r.topk) * (double)n *
-                 (double)p->k }, r);
-}
-
-struct prediction {
-    struct kn_tool *t;
-    const struct kn_predict *q;
-    struct kn_time_result *r;
-};
-
-static kiln_status
-predict_subject(struct kn_session *s, void *user)
-{
-    const struct prediction *x = user;
-    struct moe_run *m = KN_NEW(s->c, struct moe_run, 1);
-    struct kn_launch_data on;
-    struct kn_job j = { 0 };
-
-    m->t = x->t;
-    m->c = s->c;
-    m->target = x->q->p->target;
-    m->s = s;
-    KN_TRY(moe_place_stage(m, &on));
-    j.p = on.p;
-    j.at = on.o;
-    return predict_job(m, &j, x->q, x->r);
-}
-
-kiln_status
-moe_predict(struct kn_tool *t, const struct kn_predict *q,
-            struct kn_time_result *r)
-{
-    const struct kn_place place = { .target = q->p->target };
-
-    return kn_session_do(t->c, &place, predict_subject,
-                         &(struct prediction){ t, q, r });
-}
-
-static kiln_status
-time_stage(struct kn_session *session, void *user)
-{
-    struct moe_run *m = user;
-    const struct kn_value *v = m->t->cli->v;
-    struct kn_buf trace = { .c = m->c }, svg = { .c = m->c };
-    struct kn_predict q = { .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
-                            .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
-                            .warm = v[KN_FLAG_warm].seen,
-                            .whole = v[KN_FLAG_whole].seen,
-                            .constants = v[KN_FLAG_constants].s };
-    struct kn_time_result r;
-    struct kn_places from;
-    struct moe_part *s;
-
-    m->s = session;
-    KN_TRY(upload(m));
-    KN_TRY(make_part(m, m->stage, &s));
-    KN_TRY(kn_job_make(m->t, &m->j, &s->p, &s->g));
-    KN_TRY(alloc_part(m, s));
-    q.p = &s->p;
-    q.g = &s->g;
-    KN_TRY(predict_job(m, &s->job, &q, &r));
-    KN_TRY(kn_places_generated(m->c, &s->g, &from));
-    kn_report_predicted(m->t, &m->j, &r, &from.p);
-    return kn_write_pictures(m->t, &trace, &svg);
-}
-
-kiln_status
-kn_time_moe(struct kn_tool *t, kiln_target target)
-{
-    struct moe_run *m = KN_NEW(t->c, struct moe_run, 1);
-
-    if (!t->cli->v[KN_FLAG_stage].i)
-        return kn_fail(t->c, KILN_BAD_INPUT, "'time' takes one kernel of moe: "
-                       "--stage gemm1 or gemm2");
-    m->timed = target;
-    KN_TRY(moe_prepare(t, m));
-    kn_json_open(&m->j, NULL, '{');
-    KN_TRY(kn_session_do(t->c, &m->place, time_stage, m));
-    kn_json_close(&m->j, '}');
-    return kn_report_write(t, &m->j);
 }

@@ -21,6 +21,8 @@ struct moe_run {
     struct kn_json j;
     struct kn_session *s;
     uint64_t ids, experts, padded, weights;  /* on the device */
+    int launches, predicted; /* of them, and how many have a prediction */
+    double us;               /* the sum of these */
 };
 
 /* One launch. */
@@ -107,8 +109,22 @@ kiln_status moe_run_stages(struct kn_session *session, void *user);
 struct kn_launch_data;
 kiln_status moe_place_stage(struct moe_run *m, struct kn_launch_data *out);
 
-/* Predicts q->g, the kernel of the command's --stage, on that routing. */
+/* ... and what they are made of: sorted ids, weights and experts; the problem and the
+ * operands of a stage; their memory and the output's. */
+kiln_status moe_upload(struct moe_run *m);
+kiln_status moe_make_part(struct moe_run *m, int stage, struct moe_part **out);
+kiln_status moe_alloc_part(struct moe_run *m, struct moe_part *s);
+/* The launches of a layer, in order, *n of them; what its report begins with. */
+enum { KN_MOE_LAUNCHES = 3 };
+kiln_status moe_make_layer(struct moe_run *m, struct moe_part *out[KN_MOE_LAUNCHES], int *n);
+void moe_open_layer(struct moe_run *m);
+
+/* moe_time.c: the predicted time of a launch that was executed; that of all. */
+void moe_predict_run(struct moe_run *m, struct moe_part *s);
+void moe_report_sum(struct moe_run *m);
+
 struct kn_predict;
+/* Predicts q->g, the kernel of the command's --stage, on that routing. */
 kiln_status moe_predict(struct kn_tool *t, const struct kn_predict *q,
                         struct kn_time_result *r);
 

@@ -177,7 +177,8 @@ read_bias(struct moe_run *m, struct moe_part *s, enum kn_flag_id flag, uint8_t *
     KN_TRY(kn_npy_read(m->c, path, &got));
     KN_TRY(kn_npy_expect(m->c, path, &got, &want));
     for (int64_t e = 0; e < s->p.groups; e++)
-        memcpy(at + (size_t)e * s->bias.file_row, got.data + (size_t)e * row, row);
+        memcpy(at + (size_t)e * s->bias.file_row,
+               (const uint8_t *)got.data + (size_t)e * row, row);
     return KILN_OK;
 }
 
