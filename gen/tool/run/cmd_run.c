@@ -74,86 +74,6 @@ read_problem(struct run *r)
     return KILN_OK;
 }
 
-/* BAD_INPUT with the first words that differ, if lines of such words do. */
-static kiln_status
-same_line(struct run *r, const char *path, const char *made, const char *asked)
-{
-    size_t word = 0, i = 0;
-
-    for (; made[i] && made[i] == asked[i]; i++)
-        if (made[i] == ' ')
-            word = i + 1;
-    if (made[i] == asked[i])
-        return KILN_OK;
-    return kn_fail(r->c, KILN_BAD_INPUT, "'%s' was made with %s, not with %s",
-                   path,
-                   kn_strndup(r->c, made + word, strcspn(made + word, " ")),
-                   kn_strndup(r->c, asked + word, strcspn(asked + word, " ")));
-}
-
-/* The configuration that an object says it was made with, which is the one to
- * launch it by; it must be of the problem, and what the flags give of one must
- * not be another. */
-static kiln_status
-take_stamp(struct run *r, const char *path, const struct kn_stamp *made,
-           const struct kn_config *given)
-{
-    struct kn_config over, *g = &r->g.cfg;
-    struct kn_buf asked = { .c = r->c };
-
-    KN_TRY(same_line(r, path, made->problem, kn_problem_text(r->c, &r->p)));
-    KN_TRY(kn_config_take(r->c, made->config, g));
-    over = *g;
-    kn_config_over(&over, given);
-    over.bm = given->bm ? given->bm : g->bm;
-    over.bn = given->bm ? given->bn : g->bn;
-    over.bk = given->bk ? given->bk : g->bk;
-    over.wm = given->wm ? given->wm : g->wm;
-    over.wn = given->wm ? given->wn : g->wn;
-    kn_config_print(&over, &asked);
-    return same_line(r, path, made->config, asked.s);
-}
-
-/* Of one that says nothing, the configuration of the kernel that would be
- * generated. */
-static kiln_status
-configure_object(struct run *r, const char *path, const struct kn_bytes *file)
-{
-    struct kn_config cfg = { 0 };
-    struct kn_stamp made;
-    const char *text;
-
-    KN_TRY(kn_config_parse(r->c, r->t->cli->config, &cfg));
-    KN_TRY(kn_object_stamped(r->c, file->p, file->n, &text));
-    if (text && kn_stamp_read(r->c, text, &made))
-        return take_stamp(r, path, &made, &cfg);
-    return kn_generate(r->c, &r->p, &cfg, NULL, &r->g);
-}
-
-/* --object: the user's build of a kernel. */
-static kiln_status
-read_object(struct run *r, const char *path)
-{
-    const struct kn_object_kernel *k;
-    struct kn_object o;
-    struct kn_bytes file;
-
-    KN_TRY(kn_code_read(r->c, path, r->p.target, &file));
-    KN_TRY(kn_object_read(r->c, path, file.p, file.n, &o));
-    KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
-    if (o.target != r->p.target)
-        return kn_fail(r->c, KILN_BAD_INPUT, "'%s' is for %s, the device is "
-                       "%s", path, kiln_target_name(o.target),
-                       kiln_target_name(r->p.target));
-    r->launch = r->t->cli->v[KN_FLAG_as].s;
-    if (!r->launch)
-        KN_TRY(configure_object(r, path, &file));
-    r->g.co = file.p;
-    r->g.size = file.n;
-    r->g.name = k->name;
-    return kn_report_made(r->t, &r->j, &r->p, &r->g);
-}
-
 static kiln_status
 plan_launch(struct run *r)
 {
@@ -179,39 +99,6 @@ execute(struct run *r)
         return KILN_OK;      /* nothing to compute, nothing to launch */
     KN_TRY(kn_session_execute(r->s, r->t, j));
     return r->place.gpu ? kn_session_time(r->s, j) : KILN_OK;
-}
-
-/* What --object is a build of: its lines are those of a kernel of the same
- * name and size, whatever a patch made of single instructions. */
-static const struct kn_generated *
-kernel_of(struct run *r, struct kn_generated *again)
-{
-    struct kn_config cfg = r->g.cfg;
-
-    if (r->g.wave)
-        return &r->g;
-    if (kn_generate(r->c, &r->p, &cfg, NULL, again)) {
-        memset(&r->c->err, 0, sizeof r->c->err);
-        return NULL;
-    }
-    return again->size == r->g.size && !strcmp(again->name, r->g.name) ? again
-                                                                       : NULL;
-}
-
-/* Findings in our own kernel get the template line they come from. */
-static kiln_status
-place_findings(struct run *r)
-{
-    const struct kn_generated *g;
-    struct kn_generated again;
-    struct kn_places from;
-
-    g = r->job.result.nkept && !r->launch ? kernel_of(r, &again) : NULL;
-    if (!g)
-        return KILN_OK;
-    KN_TRY(kn_places_generated(r->c, g, &from));
-    kn_places_put(&from, &r->job.result);
-    return KILN_OK;
 }
 
 /* ---- check -------------------------------------------------------------- */
@@ -543,7 +430,8 @@ run_on_device(struct kn_session *s, void *user)
     KN_TRY(execute(r));
     KN_TRY(kn_report_stopped(r->t, &r->j, &r->job.result));
     KN_TRY(kn_session_check_shares(s, &r->job));
-    KN_TRY(place_findings(r));
+    if (!r->launch)
+        KN_TRY(kn_job_places(r->c, &r->job));
     r->second = (struct kn_second){ .s = s, .job = &r->job, .offs = r->offs,
                                     .data = &r->ops.o[KN_OPND_OUT2].data,
                                     .size = r->ops.o[KN_OPND_OUT2].size };
@@ -570,7 +458,6 @@ run_on_device(struct kn_session *s, void *user)
 kiln_status
 kn_cmd_run(struct kn_tool *t)
 {
-    const struct kn_value *object = &t->cli->v[KN_FLAG_object];
     struct run *r = KN_NEW(t->c, struct run, 1);
     kiln_status s;
 
@@ -583,8 +470,8 @@ kn_cmd_run(struct kn_tool *t)
     KN_TRY(read_problem(r));
     KN_TRY(kn_operands_make(t, &r->p, &r->ops));
     kn_json_open(&r->j, NULL, '{');
-    KN_TRY(object->seen ? read_object(r, object->s)
-                        : kn_job_make(t, &r->j, &r->p, &r->g));
+    r->launch = t->cli->v[KN_FLAG_as].s;
+    KN_TRY(kn_kernel_take(t, &r->j, &r->p, &r->g));
     if (r->g.cfg.loader_split > 1)
         return kn_fail(t->c, KILN_UNSUPPORTED, "shares of K that aiter's loader "
                        "adds are rounded to bf16 one by one, in any order, which "

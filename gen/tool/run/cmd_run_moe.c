@@ -229,9 +229,7 @@ launch(struct moe_run *m, struct moe_part *s)
 static kiln_status
 run_part(struct moe_run *m, struct moe_part *s)
 {
-    struct kn_places from;
-
-    KN_TRY(kn_job_make(m->t, &m->j, &s->p, &s->g));
+    KN_TRY(kn_kernel_take(m->t, &m->j, &s->p, &s->g));
     KN_TRY(moe_alloc_part(m, s));
     KN_TRY(launch(m, s));
     KN_TRY(moe_check(m, s));
@@ -242,10 +240,7 @@ run_part(struct moe_run *m, struct moe_part *s)
         KN_TRY(kn_amax_check(m->t, &m->j, m->s, &s->job, &s->amax));
     KN_TRY(kn_amax_write(m->t, m->s, &s->job));
     KN_TRY(kn_second_write(m->t, &s->second));
-    if (s->job.result.nkept) {
-        KN_TRY(kn_places_generated(m->c, &s->g, &from));
-        kn_places_put(&from, &s->job.result);
-    }
+    KN_TRY(kn_job_places(m->c, &s->job));
     kn_report_check(m->t, &m->j, &s->check, false);
     if (m->place.gpu)
         kn_job_measured(m->t, &m->j, &m->place, &s->job, 0);
@@ -498,6 +493,9 @@ kn_run_moe(struct kn_tool *t)
     struct moe_run *m = KN_NEW(t->c, struct moe_run, 1);
 
     KN_TRY(moe_prepare(t, m));
+    if (t->cli->v[KN_FLAG_object].seen && !m->stage)
+        return kn_fail(t->c, KILN_BAD_INPUT, "an --object is one launch, a layer several: "
+                       "name a --stage");
     kn_putf(t->text, "routing   %" PRId64 " tokens x %" PRId64 " of %" PRId64
             " experts: %" PRId32 " sorted rows in blocks of %u\n",
             m->r.tokens, m->r.topk, m->r.experts, m->sorted.padded,

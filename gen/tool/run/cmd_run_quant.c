@@ -538,7 +538,7 @@ kn_run_quant(struct kn_tool *t)
     kn_ref_codec_init(&r->codec, r->p.a, r->p.target);
     KN_TRY(make_operands(r));
     kn_json_open(&r->j, NULL, '{');
-    KN_TRY(kn_job_make(t, &r->j, &r->p, &r->g));
+    KN_TRY(kn_kernel_take(t, &r->j, &r->p, &r->g));
     s = kn_session_do(t->c, &r->place, run_on_device, r);
     kn_json_close(&r->j, '}');
     if (s > KILN_FINDING && !r->job.result.stopped)

@@ -195,6 +195,15 @@ kiln_status kn_second_write(struct kn_tool *t, const struct kn_second *x);
  * as in struct kn_watch. */
 kiln_status kn_job_make(struct kn_tool *t, struct kn_json *j,
                         const kiln_problem *p, struct kn_generated *g);
+/* object.c - the kernel of --object in its place: BAD_INPUT if that is for another
+ * target, problem or configuration; with --launch, g->cfg stays as it is. */
+kiln_status kn_object_take(struct kn_tool *t, struct kn_json *j,
+                           const kiln_problem *p, struct kn_generated *g);
+/* The one that the flags want. */
+kiln_status kn_kernel_take(struct kn_tool *t, struct kn_json *j,
+                           const kiln_problem *p, struct kn_generated *g);
+/* Gives findings of the job in a kernel of ours the template lines they come from. */
+kiln_status kn_job_places(struct kn_ctx *c, struct kn_job *j);
 /* What a GPU measured; flops 0: not known. */
 void kn_job_measured(struct kn_tool *t, struct kn_json *j,
                      const struct kn_place *place, const struct kn_job *job,
