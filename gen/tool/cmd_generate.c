@@ -335,6 +335,7 @@ kn_cmd_generate(struct kn_tool *t)
     const struct kn_watch watch = {
         .want = want[form_of(t->cli)], .link = kn_tool_linker(t->cli),
         .source = t->cli->v[KN_FLAG_g].seen ? source : NULL,
+        .lowering = file ? kn_handmade_lowering(t->cli) : KN_LOWERING_OPEN,
         .stage = on_stage, .user = &dump };
     const char *path = output_path(t->cli);
     struct kn_generated g = { 0 };

@@ -338,7 +338,8 @@ choose_device(struct exec *e, kiln_target target)
 static kiln_status
 read_object(struct exec *e)
 {
-    static const struct kn_watch watch = { .want = KN_WANT_CO };
+    const struct kn_watch watch = { .want = KN_WANT_CO,
+                                    .lowering = kn_handmade_lowering(e->cli) };
     const char *path = e->cli->pos[0];
     struct kn_generated g;
     struct kn_bytes file;
@@ -350,6 +351,9 @@ read_object(struct exec *e)
         e->cert = g.certificate;
         return KILN_OK;
     }
+    if (watch.lowering)
+        return kn_fail(e->c, KILN_BAD_INPUT, "--lowering is of tile IR; '%s' is code "
+                       "already", path);
     KN_TRY(kn_code_read(e->c, path, e->place.target, &file));
     e->bytes = file.p;
     e->size = file.n;

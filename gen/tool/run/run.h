@@ -53,8 +53,10 @@ kiln_status kn_handmade(struct kn_ctx *c, const char *path,
 /* The text of a user's file that debug information names. */
 kn_source_fn kn_file_source;
 
-/* BAD_INPUT if a flag asks for a problem or a configuration. */
+/* BAD_INPUT if a flag asks for a problem or a configuration; but --lowering is of any
+ * kernel, LLVM's where nobody says. */
 kiln_status kn_handmade_flags(struct kn_ctx *c, const struct kn_cli *cli);
+enum kn_lowering kn_handmade_lowering(const struct kn_cli *cli);
 
 /* Whether a positional names such a file. */
 bool kn_is_handmade(const char *path);

@@ -181,12 +181,20 @@ kiln_status
 kn_handmade_flags(struct kn_ctx *c, const struct kn_cli *cli)
 {
     for (int i = 0; i < KN_NFLAGS; i++)
-        if (cli->v[i].seen && (kn_flags[i].group == KN_G_PROBLEM ||
-                               kn_flags[i].group == KN_G_CONFIG))
+        if (cli->v[i].seen && i != KN_FLAG_lowering &&
+            (kn_flags[i].group == KN_G_PROBLEM || kn_flags[i].group == KN_G_CONFIG))
             return kn_fail(c, KILN_BAD_INPUT, "%s describes a problem to "
                            "generate for; '%s' is a kernel already",
                            kn_flags[i].name, cli->pos[0]);
     return KILN_OK;
+}
+
+enum kn_lowering
+kn_handmade_lowering(const struct kn_cli *cli)
+{
+    const struct kn_value *v = &cli->v[KN_FLAG_lowering];
+
+    return v->seen ? (enum kn_lowering)(KN_LOWERING_LLVM + v->i) : KN_LOWERING_OPEN;
 }
 
 bool
