@@ -65,6 +65,50 @@ sort_is_its_definition(void **state)
     }
 }
 
+/* Rows of each expert; the slots of a token are different experts of the first among. */
+static void
+count_rows(const struct kn_moe_routing *r, int64_t among, int64_t *rows)
+{
+    for (int64_t i = 0; i < r->tokens * r->topk; i++) {
+        assert_in_range(r->expert[i], 0, among - 1);
+        for (int64_t j = i / r->topk * r->topk; j < i; j++)
+            assert_int_not_equal(r->expert[i], r->expert[j]);
+        rows[r->expert[i]]++;
+    }
+}
+
+/* Balanced: the most and the least differ by one at most. Mild: a weight of 0.2 has fewer
+ * than one of 1, and nobody none of 10,000. */
+static void
+routings_are_their_patterns(void **state)
+{
+    (void)state;
+    for (int pattern = KN_MOE_DRAWN; pattern <= KN_MOE_MILD; pattern++)
+        for (int64_t topk = 1; topk <= 9; topk += 4) {
+            struct kn_moe_routing r = { .tokens = 10000 / topk, .topk = topk, .experts = 24,
+                                        .pattern = (enum kn_moe_pattern)pattern };
+            int64_t rows[24] = { 0 }, least = INT64_MAX, most = 0;
+            struct kn_ctx c;
+
+            kn_ctx_init(&c, NULL, NULL);
+            assert_int_equal(kn_moe_route(&c, 3, 23, false, &r), KILN_OK);
+            count_rows(&r, 23, rows);
+            assert_int_equal(rows[23], 0);
+            for (int e = 0; e < 23; e++) {
+                least = rows[e] < least ? rows[e] : least;
+                most = rows[e] > most ? rows[e] : most;
+            }
+            assert_true(least > 0);
+            if (pattern == KN_MOE_BALANCED)
+                assert_true(most - least <= 1);
+            else if (pattern == KN_MOE_MILD)
+                assert_true(most > least * 3 / 2 && most < least * 8);
+            else
+                assert_true(most < least * 3 / 2);
+            kn_ctx_free(&c);
+        }
+}
+
 /* No code of the type is nearer to the number than the one chosen. */
 static void
 quantised_is_nearest(void **state)
@@ -232,6 +276,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sort_is_its_definition),
+        cmocka_unit_test(routings_are_their_patterns),
         cmocka_unit_test(quantised_is_nearest),
         cmocka_unit_test(panels_are_aiters),
         cmocka_unit_test(scales_are_aiters),

@@ -253,19 +253,32 @@ run_part(struct moe_run *m, struct moe_part *s)
 
 /* ---- the command ---- */
 
+/* --routing, and among how many experts. */
+static kiln_status
+read_pattern(struct moe_run *m, int64_t *among)
+{
+    static const char *const words[] = { "", "balanced", "mild", "extreme:1" };
+    const struct kn_value *v = &m->t->cli->v[KN_FLAG_routing];
+    int word = v->seen ? kn_name_index(words, 3, v->s) : KN_MOE_DRAWN, used = 0;
+
+    *among = m->r.experts;
+    m->r.pattern = word < 0 ? KN_MOE_DRAWN : (enum kn_moe_pattern)word;
+    if (word > KN_MOE_DRAWN || !v->seen ||
+        (sscanf(v->s, "extreme:%" SCNd64 "%n", among, &used) == 1 && !v->s[used] &&
+         *among >= 1))
+        return KILN_OK;
+    return kn_fail(m->c, KILN_BAD_INPUT, "--routing is balanced, mild or extreme:K, K experts "
+                   "for all tokens, not '%s'%s", v->s,
+                   kn_did_you_mean(m->c, v->s, words + 1, 3));
+}
+
 static kiln_status
 read_routing(struct moe_run *m)
 {
     const struct kn_value *v = m->t->cli->v;
-    int64_t among = m->r.experts;
-    int used = 0;
+    int64_t among;
 
-    if (v[KN_FLAG_routing].seen &&
-        (sscanf(v[KN_FLAG_routing].s, "extreme:%" SCNd64 "%n", &among,
-                &used) != 1 || v[KN_FLAG_routing].s[used] || among < 1))
-        return kn_fail(m->c, KILN_BAD_INPUT, "--routing of moe is extreme:K, "
-                       "K experts for all tokens, not '%s'",
-                       v[KN_FLAG_routing].s);
+    KN_TRY(read_pattern(m, &among));
     KN_TRY(kn_moe_route(m->c, (uint64_t)v[KN_FLAG_seed].i, among, m->exact,
                         &m->r));
     return v[KN_FLAG_sorted_ids_file].seen ? moe_read_sorted(m)

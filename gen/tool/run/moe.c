@@ -65,18 +65,55 @@ kn_moe_sort(struct kn_ctx *c, const struct kn_moe_routing *r, uint32_t block_m,
     return KILN_OK;
 }
 
-/* The first topk of a shuffle of 0 .. among - 1 (Fisher and Yates). */
+/* The slots of a token. */
+struct kn_moe_slots {
+    int32_t *expert;
+    int64_t n;
+};
+
+/* The first of a shuffle of 0 .. among - 1 (Fisher and Yates). */
 static void
-draw(uint64_t seed, int64_t among, int64_t topk, int32_t *deck, int32_t *out)
+draw(uint64_t seed, int64_t among, int32_t *deck, struct kn_moe_slots to)
 {
-    for (int64_t s = 0; s < topk; s++) {
+    for (int64_t s = 0; s < to.n; s++) {
         int64_t at = s + (int64_t)(kn_mix(seed + (uint64_t)s) %
                                    (uint64_t)(among - s));
         int32_t x = deck[at];
 
         deck[at] = deck[s];
-        deck[s] = out[s] = x;
+        deck[s] = to.expert[s] = x;
     }
+}
+
+static double
+uniform(uint64_t h)
+{
+    return (double)(h >> 11) * 0x1p-53;
+}
+
+/* topk of the experts by their weights, without those that were drawn before. */
+static void
+draw_weighted(uint64_t seed, double *weight, int64_t among, struct kn_moe_slots to)
+{
+    double all = 0;
+
+    for (int64_t e = 0; e < among; e++)
+        all += weight[e];
+    for (int64_t s = 0; s < to.n; s++) {
+        double at = uniform(kn_mix(seed + (uint64_t)s)) * all;
+        int64_t e = 0, last = 0;
+
+        for (; e < among && (weight[e] <= 0 || at >= weight[e]); e++) {
+            last = weight[e] > 0 ? e : last;
+            at -= weight[e] > 0 ? weight[e] : 0;
+        }
+        e = e < among ? e : last;    /* rounding went past the end */
+        to.expert[s] = (int32_t)e;
+        all -= weight[e];
+        weight[e] = -weight[e];
+    }
+    for (int64_t s = 0; s < to.n; s++)
+        weight[to.expert[s]] *= -1;
 }
 
 kiln_status
@@ -84,6 +121,7 @@ kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among, bool exact,
              struct kn_moe_routing *r)
 {
     int32_t *deck = KN_NEW(c, int32_t, (size_t)among + 1);
+    double *weight = KN_NEW(c, double, (size_t)among + 1);
 
     if (r->topk > among || among > r->experts)
         return kn_fail(c, KILN_BAD_INPUT, "%lld of %lld experts cannot serve "
@@ -91,16 +129,26 @@ kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among, bool exact,
                        (long long)r->experts, (long long)r->topk);
     r->expert = KN_NEW(c, int32_t, (size_t)(r->tokens * r->topk) + 1);
     r->weight = KN_NEW(c, float, (size_t)(r->tokens * r->topk) + 1);
-    for (int64_t e = 0; e < among; e++)
+    for (int64_t e = 0; e < among; e++) {
         deck[e] = (int32_t)e;
-    for (int64_t t = 0; t < r->tokens; t++)
-        draw(kn_mix(seed ^ 0x6d6f65u) + (uint64_t)(t * r->topk), among, r->topk,
-             deck, r->expert + t * r->topk);
+        weight[e] = 0.2 + 0.8 * uniform(kn_mix(seed + (uint64_t)e));
+    }
+    for (int64_t t = 0; t < r->tokens; t++) {
+        struct kn_moe_slots to = { r->expert + t * r->topk, r->topk };
+        uint64_t first = (uint64_t)(t * r->topk);
+
+        if (r->pattern == KN_MOE_DRAWN)
+            draw(kn_mix(seed ^ 0x6d6f65u) + first, among, deck, to);
+        else if (r->pattern == KN_MOE_MILD)
+            draw_weighted(kn_mix(seed ^ 0x6d6f65u) + first, weight, among, to);
+        for (int64_t s = 0; r->pattern == KN_MOE_BALANCED && s < to.n; s++)
+            to.expert[s] = (int32_t)((int64_t)(first + (uint64_t)s) % among);
+    }
     for (int64_t i = 0; i < r->tokens * r->topk; i++) {
         uint64_t h = kn_mix(~seed + (uint64_t)i);
 
         r->weight[i] = exact ? (float)(1u << h % 3) / 2
-                             : (float)((double)(h >> 11) * 0x1p-53);
+                             : (float)uniform(h);
     }
     return KILN_OK;
 }

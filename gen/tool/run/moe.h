@@ -10,9 +10,14 @@
 
 #include "operands.h"
 
+/* How tokens fall to experts: each set of them alike; every expert as many rows, as far
+ * as that goes; expert e by a weight of 0.2 to 1, drawn for it, as groups have (run.h). */
+enum kn_moe_pattern { KN_MOE_DRAWN, KN_MOE_BALANCED, KN_MOE_MILD };
+
 /* expert[tokens][topk] and weight[tokens][topk] of a routing. */
 struct kn_moe_routing {
     int64_t tokens, topk, experts;
+    enum kn_moe_pattern pattern;
     int32_t *expert;
     float *weight;
 };
@@ -29,7 +34,7 @@ int64_t kn_moe_room(int64_t tokens, int64_t topk, int64_t experts,
                     uint32_t block_m);
 kiln_status kn_moe_sort(struct kn_ctx *c, const struct kn_moe_routing *r,
                         uint32_t block_m, struct kn_moe_sorted *out);
-/* Each token draws topk different experts of the first `among`. */
+/* Each token gets topk different experts of the first `among`, by r->pattern. */
 kiln_status kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among,
                          bool exact, struct kn_moe_routing *r);
 
