@@ -20,6 +20,7 @@ static const struct { const char *name; size_t rows; } lists[] = {
     { "aiter-batched-tests", 825 }, { "aiter-gemm-tests", 419 },
     { "aiter-minimax", 151 }, { "aiter-models", 240 }, { "aiter-moe", 742 },
     { "aiter-smallm", 105 }, { "aiter-tuned", 1579 },
+    { "deepseek", 68 }, { "gpt-oss", 40 }, { "kimi-k2", 60 }, { "llama3", 112 }, { "qwen3", 88 },
     { "primus-bench", 2160 }, { "primus-grouped", 434 },
 };
 
