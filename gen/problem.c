@@ -140,9 +140,6 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     if (kn_prequant(p) && p->scale != KILN_SCALE_TENSOR)
         return kn_fail(c, KILN_UNSUPPORTED, "A is quantised in the kernel, and "
                        "B has one scale (--scale tensor)");
-    if (kn_prequant(p) && p->b_layout)
-        return kn_fail(c, KILN_UNSUPPORTED, "the weight of a quantised A is "
-                       "plain");
     if (groups != kn_scale_groups(p))
         return kn_fail(c, KILN_BAD_INPUT, "an i4 weight has scales of groups "
                        "along K (--scale group32, group64 or group128), and "

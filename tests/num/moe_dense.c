@@ -205,6 +205,15 @@ narrow_weights(void **state)
         }
     expect_run("--stage gemm2 --a f16 --b i8 --hidden 83 --inter 300 --cus 5 "
                "--experts 6 --topk 3 --tokens 23 --block-m 16", KILN_OK);
+    for (size_t w = 7; w < 10; w++)
+        for (size_t h = 0; h < 4; h++) {
+            snprintf(line, sizeof line, "--a %s --b %s --b-layout preshuffled%s --stage %s "
+                     "--hidden 352 --inter 208 --epilogue bias --experts 6 --topk 3 --tokens 23 "
+                     "--block-m %d --arch gfx9%s",
+                     (w + h) % 2 ? "bf16" : "f16", weights[w], h == 2 ? "-halves" : "",
+                     h % 2 ? "gemm2" : "gemm1", 16 << h, (w + h / 2) % 2 ? "42" : "50");
+            expect_run(line, KILN_OK);
+        }
     expect_run("--a bf16 --b mxfp4 --b-layout preshuffled --hidden 256 --inter "
                "256 --experts 4 --topk 2 --tokens 9", KILN_UNSUPPORTED);
     expect_run("--a bf16 --b mxfp4 --schedule direct --stage gemm2 --hidden 256 "
