@@ -223,12 +223,14 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
     if (kn_gated(p) && p->n % KN_PANEL)
         return kn_fail(c, KILN_BAD_INPUT, "gate and up rows are stored 16 by "
                        "16, so N (--inter) is a multiple of 16");
-    if (p->b_layout && kn_type_mx[p->b] && !kn_targets[p->target].scaled)
-        return kn_fail(c, KILN_UNSUPPORTED, "a preshuffled MX operand is not "
-                       "available on %s yet", kiln_target_name(p->target));
-    if (p->b_layout && weight_only(p))
-        return kn_fail(c, KILN_UNSUPPORTED, "the narrow weight of a 16-bit A "
-                       "is plain");
+    if (p->b_layout && kn_type_bits[p->b] == 6 &&
+        (weight_only(p) || !kn_targets[p->target].scaled))
+        return kn_fail(c, KILN_UNSUPPORTED, "preshuffled 6-bit codes that are converted have "
+                       "no whole ones in 16 bytes");
+    if (p->b_layout == KILN_B_PRESHUFFLED && kn_gated(p) && kn_scale_groups(p) &&
+        (kn_scales_down(p, 'b') || (p->zero_points && kn_family_of(p)->routed)))
+        return kn_fail(c, KILN_UNSUPPORTED, "zero points and transposed scales of gate rows come "
+                       "before those of up rows: moe has B so by --b-layout preshuffled-halves");
     if (kn_shuffled(p) && (!kn_type_mx[p->a] ||
                            !kn_targets[p->target].scaled))
         return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types "

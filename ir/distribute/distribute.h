@@ -160,6 +160,9 @@ dist_lds(const struct dist *d, int i)
     return &d->in->lds[i];
 }
 
+/* Bytes to run number `run`, of so many bytes, in a row of a panel (distribute_advance.c). */
+kn_ref dist_panel_bytes(struct dist *d, uint32_t bytes, kn_ref run);
+
 /* ---- distribute_view.c ---- */
 /* kn_block_place on a lane's block. */
 void dist_block_place(struct dist *d, const struct kn_lds *l, kn_ref id,

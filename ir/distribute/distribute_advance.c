@@ -18,6 +18,19 @@ tile_bytes(const struct kn_lds *l)
     return l->cols * kn_memory_bits(l) / 8 * (l->panel ? 16 : l->shuf ? 32 : 1);
 }
 
+/* To run number `run`, of so many bytes, of a row whose 16-byte chunks take turns with those
+ * of the other rows of its panel; chunks are whole runs, or two. */
+kn_ref
+dist_panel_bytes(struct dist *d, uint32_t bytes, kn_ref run)
+{
+    kn_ref chunk;
+
+    if (bytes >= 16)
+        return dist_ic(d, KN_OP_mul, run, bytes * 16);
+    chunk = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_shr, run, 1), 256);
+    return dist_i2(d, KN_OP_add, chunk, dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_and, run, 1), 8));
+}
+
 static kn_ref
 pitches(struct dist *d, const struct dist_tile *v, kn_ref rows)
 {

@@ -156,7 +156,8 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         ins = dist_add(d, KN_OP_ldg, t->reg[n]);
         ins->arg[0] = r;
         ins->arg[1] = off;
-        ins->attr[KN_A_offset] = (int32_t)load.at +
+        ins->attr[KN_A_offset] = (int32_t)(l->panel ? load.at / 16 * 256 + load.at % 16
+                                                    : load.at) +
                                  (l->unaligned == 1 && !g.own ? 4 : 0);
         ins->attr[KN_A_elem] = memory_elem(load.bytes);
         ins->attr[KN_A_nt] = i->attr[KN_A_nt];

@@ -113,8 +113,8 @@ memory_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *row,
         dist_run_place(d, l, id, row, bytes);
     else
         dist_chunk_place(d, l, id, row, bytes);
-    *bytes = dist_ic(d, KN_OP_mul, *bytes, l->panel    ? 256
-                                           : l->kdiv != 1 && l->run ? 0 : g.mem);
+    *bytes = l->panel ? dist_panel_bytes(d, g.mem, *bytes)
+                      : dist_ic(d, KN_OP_mul, *bytes, l->kdiv != 1 && l->run ? 0 : g.mem);
 }
 
 static bool
@@ -405,7 +405,7 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
                           !named ? reach : shift ? INT32_MAX / 2 : INT32_MAX);
 
     if (l->panel) {
-        k = to_bytes(d, k, kn_elems[l->elem].bits);
+        k = to_bytes(d, k, kn_memory_bits(l));
         n = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, n, -1), -16);
         n = dist_i2(d, KN_OP_mul, n, v->pitch);
         if (named)           /* all of gate and up is in reach */

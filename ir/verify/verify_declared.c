@@ -113,6 +113,17 @@ check_unaligned(const struct kn_fn *f, const struct kn_lds *l, const struct kn_g
     return KILN_OK;
 }
 
+/* Panels of codes that a lane converts whole chunks of, or whose chunks it shares with its
+ * neighbours. */
+static bool
+converts_chunks(const struct kn_fn *f, const struct kn_lds *l)
+{
+    uint32_t mem = kn_geometry(f, l).mem;
+
+    return l->gk && l->lk && l->kdiv == 1 && l->unit == 16 && !l->unaligned && !kn_quantised(l) &&
+           kn_memory_bits(l) != 6 && (mem % 16 == 0 || mem == 8);
+}
+
 static kiln_status
 check_lds(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -126,9 +137,9 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (l->mem && !is_convert(l))
         return FAIL(f, l->at, "%%%s: %s is not staged as %s", l->name,
                     kn_elems[l->mem].text, kn_elems[l->elem].text);
-    if (l->mem && (l->panel || l->shuf))
+    if (l->mem && (l->shuf || (l->panel && !converts_chunks(f, l))))
         return FAIL(f, l->at, "%%%s: what is converted is stored in plain "
-                    "rows", l->name);
+                    "rows, or in panels of 8- or 4-bit codes", l->name);
     if (l->mem && l->gk && (l->kdiv != 1) == l->lk)
         return FAIL(f, l->at, "%%%s: converted scales are staged K-outer, "
                     "operands K-contiguous", l->name);

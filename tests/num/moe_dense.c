@@ -175,6 +175,32 @@ atomic_is_ordered(void **state)
     kn_ctx_free(&c);
 }
 
+/* Weights that are converted on their way, in panels of 16 rows: of MX types, with an A of
+ * 16 bits and on gfx942, i4 with and without zero points, nvfp4. */
+static void
+panels_are_converted(void **state)
+{
+    static const char *const types[] = {
+        "--a bf16 --b mxfp4", "--a f16 --b mxfp8", "--a mxfp8", "--a mxfp6 --b mxfp4",
+        "--a bf16 --b i4 --scale group32", "--a f16 --b i4 --scale group128 --zero-points i4",
+        "--a bf16 --b nvfp4", "--a bf16 --b mxbf8",
+    };
+    static const char *const stages[] = {
+        "--stage gemm1 --b-layout preshuffled", "--stage gemm2 --b-layout preshuffled",
+        "--stage gemm1 --b-layout preshuffled-halves", "--b-layout preshuffled-halves",
+    };
+    char line[300];
+
+    (void)state;
+    for (size_t t = 0; t < 8; t++)
+        for (size_t s = t == 5 ? 1 : 0; s < 4; s++) {
+            snprintf(line, sizeof line, "%s %s --hidden 352 --inter 224 --experts 5 --topk 2 "
+                     "--tokens 37 --block-m %d --device sim:gfx9%s", types[t], stages[s],
+                     16 << (t + s) % 4, t == 2 || t == 3 || (t + s) % 2 ? "42" : "50");
+            expect_run(line, KILN_OK);
+        }
+}
+
 /* A of 16 bits by narrower weights: MX, whose products have B's scales; the
  * same with A quantised on its way, and fp8, bf8 and i8 with a factor an
  * expert. */
@@ -214,8 +240,11 @@ narrow_weights(void **state)
                      h % 2 ? "gemm2" : "gemm1", 16 << h, (w + h / 2) % 2 ? "42" : "50");
             expect_run(line, KILN_OK);
         }
-    expect_run("--a bf16 --b mxfp4 --b-layout preshuffled --hidden 256 --inter "
+    expect_run("--a bf16 --b mxfp6 --b-layout preshuffled --hidden 256 --inter "
                "256 --experts 4 --topk 2 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--a bf16 --b i4 --scale group64 --zero-points i4 --b-layout preshuffled "
+               "--stage gemm1 --hidden 256 --inter 256 --experts 4 --topk 2 --tokens 9",
+               KILN_UNSUPPORTED);
     expect_run("--a bf16 --b mxfp4 --schedule direct --stage gemm2 --hidden 256 "
                "--inter 256 --experts 4 --topk 2 --tokens 9", KILN_UNSUPPORTED);
 }
@@ -227,6 +256,7 @@ main(void)
         cmocka_unit_test(layers_are_dense),
         cmocka_unit_test(atomic_is_ordered),
         cmocka_unit_test(narrow_weights),
+        cmocka_unit_test(panels_are_converted),
     };
 
     return cmocka_run_group_tests_name("moe-dense", tests, NULL, NULL);
