@@ -23,7 +23,7 @@ ENV = dict(os.environ, KILNC_CACHE_DIR=os.path.join(SCRATCH, "cache"))
 LIST = """family,m,n,k,a,b_layout
 gemm,300,512,256,bf16,
 gemm,4000,4096,512,bf16,
-gemm,300,512,256,mxfp8,preshuffled
+gemm,300,512,256,mxfp6,preshuffled
 """
 
 
@@ -101,7 +101,7 @@ def example_03_refuses_a_damaged_bundle():
 
 def pack_says_what_it_left_out():
     out = pack("lib.kpk", "--arch", "gfx942,gfx950")
-    return expect(out, "left out: row 3 for gfx942: a preshuffled MX operand",
+    return expect(out, "left out: row 3 for gfx942: preshuffled 6-bit codes",
                   "5 kernels for 6 rows")
 
 
