@@ -178,10 +178,9 @@ kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
 static void
 put_stalls(struct kn_buf *b, const struct kn_time_result *r)
 {
-    bool shown[KN_NSTALLS] = { false };
+    bool shown[KN_NSTALLS] = { false }, any = false;
 
-    kn_put(b, "  waves wait");
-    for (;;) {
+    for (;; any = true) {
         int best = -1;
 
         for (int k = 0; k < KN_NSTALLS; k++)
@@ -191,10 +190,10 @@ put_stalls(struct kn_buf *b, const struct kn_time_result *r)
         if (best < 0)
             break;
         shown[best] = true;
-        kn_putf(b, "  %.0f%% %s", 100 * r->stall[best],
+        kn_putf(b, "%s  %.0f%% %s", any ? "" : "  waves wait", 100 * r->stall[best],
                 kn_stall_name((enum kn_stall)best));
     }
-    kn_put(b, "\n");
+    kn_put(b, any ? "\n" : "");
 }
 
 static void
