@@ -179,6 +179,13 @@ kiln_status kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli,
 kiln_status kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli,
                            kiln_target target, kiln_problem *p);
 
+/* Whether --wg names some of the workgroups, not all. */
+static inline bool
+kn_cli_samples(const struct kn_cli *cli)
+{
+    return cli->v[KN_FLAG_wg].seen && cli->v[KN_FLAG_wg].i != KN_WG_ALL;
+}
+
 /* The --wg choice for a launch of `total` workgroups. */
 kiln_status kn_cli_select(struct kn_ctx *c, const struct kn_cli *cli,
                           uint64_t total, struct kn_sim_select *out);

@@ -65,10 +65,10 @@ read_problem(struct run *r)
     KN_TRY(kn_problem_normalise(r->c, &r->p));
     KN_TRY(check_sizes(r));
     if (cli->v[KN_FLAG_as].seen &&
-        (!cli->v[KN_FLAG_object].seen || cli->v[KN_FLAG_wg].seen))
+        (!cli->v[KN_FLAG_object].seen || kn_cli_samples(cli)))
         return kn_fail(r->c, KILN_BAD_INPUT, "--launch is for the whole of an "
                        "--object; leave --wg out");
-    if (cli->v[KN_FLAG_out_file].seen && cli->v[KN_FLAG_wg].seen)
+    if (cli->v[KN_FLAG_out_file].seen && kn_cli_samples(cli))
         return kn_fail(r->c, KILN_BAD_INPUT,
                        "--out-file needs the whole output; leave --wg out");
     return KILN_OK;
@@ -476,7 +476,7 @@ kn_cmd_run(struct kn_tool *t)
         return kn_fail(t->c, KILN_UNSUPPORTED, "shares of K that aiter's loader "
                        "adds are rounded to bf16 one by one, in any order, which "
                        "run does not check: no --split-k");
-    if (!t->cli->v[KN_FLAG_wg].seen)
+    if (!kn_cli_samples(t->cli))
         kn_operands_gather(t->c, &r->p, &r->ops);
     s = kn_session_do(t->c, &r->place, run_on_device, r);
     kn_json_close(&r->j, '}');

@@ -391,7 +391,7 @@ run_layer(struct moe_run *m)
     if (p.amax || p.out2)
         return kn_fail(m->c, KILN_BAD_INPUT, "an amax and a second output are of one "
                        "launch, not of a layer: name a --stage");
-    if (m->t->cli->v[KN_FLAG_wg].seen && m->t->cli->v[KN_FLAG_wg].i != KN_WG_ALL)
+    if (kn_cli_samples(m->t->cli))
         return kn_fail(m->c, KILN_BAD_INPUT, "a layer needs every workgroup "
                        "of its stages: leave --wg out, or name a --stage");
     KN_TRY(moe_make_layer(m, part, &n));

@@ -433,7 +433,7 @@ check_files(struct run *r)
         return kn_fail(r->c, KILN_BAD_INPUT, "a static scale is one of both outputs: "
                        "--out-scale-file");
     if ((second || v[KN_FLAG_out_file].seen || v[KN_FLAG_out_scale_file].seen) &&
-        v[KN_FLAG_wg].seen)
+        kn_cli_samples(r->t->cli))
         return kn_fail(r->c, KILN_BAD_INPUT, "files need the whole output; "
                        "leave --wg out");
     return KILN_OK;

@@ -290,7 +290,7 @@ moe_write_output(struct moe_run *m, const struct moe_part *s)
     KN_TRY(write_scales(m, s));
     if (!v->seen)
         return KILN_OK;
-    if (m->t->cli->v[KN_FLAG_wg].seen)
+    if (kn_cli_samples(m->t->cli))
         return kn_fail(m->c, KILN_BAD_INPUT,
                        "--out-file needs the whole output; leave --wg out");
     strncpy(a.dtype, kn_npy_dtype(s->p.out), sizeof a.dtype - 1);
