@@ -77,6 +77,10 @@ uint32_t kn_least_stages(const kiln_problem *p, const struct kn_config *g);
  * stores or another workgroup have a use for. Of a K to come all of them. */
 uint32_t kn_filled_stages(const kiln_problem *p, const struct kn_config *g, uint32_t n);
 
+/* A K that one K tile has all of, in one slot; and where that is better than two (refine.c). */
+bool kn_one_tile(const kiln_problem *p, const struct kn_config *g);
+bool kn_one_slot(const kiln_problem *p, const struct kn_config *g);
+
 /* Slots of LDS of a 4-wave loop that fills them through registers. */
 uint32_t kn_register_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g);
 

@@ -259,19 +259,6 @@ three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
            kn_third_slot_fits(c, p, g);
 }
 
-/* A K that one tile has all of needs no slot for another. Of the assembly lowering: between
- * products of one slot whose registers overlap in part, LLVM leaves fewer wait states than
- * the check of the machine code asks for. */
-static bool
-one_tile(const kiln_problem *p, const struct kn_config *g)
-{
-    struct kn_config one = *g;
-
-    one.stages = 1;
-    return p->k && p->k <= g->bk && kn_least_stages(p, g) < 2 &&
-           (g->lowering == KN_LOWERING_ASM || (!g->lowering && kn_form_assembly(p, &one)));
-}
-
 /* Of the 4-wave loop through registers, which reads fragments later with two slots than
  * with one: 256x256 sums and more leave no registers for one beside transposing reads and
  * rows at any byte, nor does LDS that has room for another workgroup, whose waves would
@@ -344,10 +331,12 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_register_slots(c, p, g);
     g->stages = 1;
     one = kn_tile_lds(c, p, g);
+    g->stages = 2;
+    if (kn_one_slot(p, g))
+        return 1;
     if (kn_direct(p, g) && kn_family_of(p)->routed)
         return routed_stages(c, p, g, one);
     want = 1 + (65535 + one) / one;
-    g->stages = 2;
     if (kn_shuffled(p) && ragged && !g->cus && kn_direct(p, g) &&
         kn_reads_of(g) == KN_READS_STEP && kn_form_assembly(p, g) &&
         g->lowering != KN_LOWERING_LLVM)
@@ -365,7 +354,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (kn_widens_late(p, g) && !kn_direct(p, g))
         return 1;
     if (!kn_direct(p, g))
-        return one_tile(p, g) ? 1 : three_pay(c, p, g) ? 3 : 2;
+        return kn_one_tile(p, g) ? 1 : three_pay(c, p, g) ? 3 : 2;
     return kn_filled_stages(p, g, want < 2 ? 2 : want > most ? most : want);
 }
 
@@ -410,8 +399,10 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         g->stages = asked;
         return false;
     }
-    for (g->stages = asked ? asked : natural_stages(c, p, g);
-         g->stages >= least; g->stages--) {
+    g->stages = asked ? asked : natural_stages(c, p, g);
+    if (g->stages < least && !asked)
+        least = g->stages;   /* kn_one_slot() */
+    for (; g->stages >= least; g->stages--) {
         if (kn_tile_lds(c, p, g) <= kn_targets[p->target].lds)
             return true;
         if (asked)

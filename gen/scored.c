@@ -231,7 +231,7 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
     g->stages = kn_direct(p, g) || asm_only || s->stages == 1 || lines ? s->stages : 0;
     g->copies = lines && !g->copies ? KN_COPIES_LINES : g->copies;
     if (!asm_only && !straight && !lines)
-        g->stages = kn_filled_stages(p, g, g->stages);
+        g->stages = kn_one_slot(p, g) ? 1 : kn_filled_stages(p, g, g->stages);
     g->cus = s->walks ? kn_cus(p) * s->residents : 0;
     g->lowering = asm_only ? KN_LOWERING_ASM : g->lowering;
     if (lines && p->layout != KILN_NT && !kn_straddles(p, g))
