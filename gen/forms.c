@@ -1,4 +1,5 @@
 /* forms.c - asks the rows of forms.def. */
+#include "choose.h"
 #include "forms.h"
 
 #include "instantiate.h"
