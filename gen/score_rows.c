@@ -43,6 +43,17 @@ counts_lines(const kiln_problem *p, const struct kn_score *s)
            !(kn_family_of(p)->ragged == 'm' && p->layout == KILN_NN);
 }
 
+/* 6 bits of gfx942, whose K tiles of 96 bytes begin and end inside lines: of several products of
+ * few rows the next K tile has those from memory once more. */
+static bool
+fetched_twice(const kiln_problem *p)
+{
+    bool several = !kn_one_product(p) && kn_family_of(p)->ragged != 'k';
+
+    return kn_multiplies_blocks(p) && several && kn_mean_rows(p) <= FEW_ROWS &&
+           p->k >= 1024;
+}
+
 double
 kn_row_lines(const kiln_problem *p, char operand, const struct kn_config *g,
              const struct kn_score *s)
@@ -52,7 +63,7 @@ kn_row_lines(const kiln_problem *p, char operand, const struct kn_config *g,
     int64_t run = each * (along ? g->bk : a ? g->bm : g->bn);
     bool counted = s && !kn_lags(p, g, operand) && counts_lines(p, s);
     int64_t pitch = counted ? each * (a ? p->lda : p->ldb) : 0;
-    bool pieces = p->layout == KILN_NT && along && each != 6;
+    bool pieces = p->layout == KILN_NT && along && (each != 6 || fetched_twice(p));
     double whole = pieces ? (double)run / (double)LINE : lines(run, run);
 
     return lines(run, common(run, pitch)) / whole;
