@@ -77,8 +77,7 @@ uint32_t kn_least_stages(const kiln_problem *p, const struct kn_config *g);
  * stores or another workgroup have a use for. Of a K to come all of them. */
 uint32_t kn_filled_stages(const kiln_problem *p, const struct kn_config *g, uint32_t n);
 
-/* A K that one K tile has all of, in one slot; and where that is better than two (refine.c). */
-bool kn_one_tile(const kiln_problem *p, const struct kn_config *g);
+/* Whether one slot is better than two, of a K that one K tile has all of. */
 bool kn_one_slot(const kiln_problem *p, const struct kn_config *g);
 
 /* Slots of LDS of a 4-wave loop that fills them through registers. */
@@ -218,7 +217,8 @@ void kn_skinny_explain(const struct kn_config *g, struct kn_buf *why);
     X(N66, "MX with 6 bits, not folded", 1, UN66) \
     X(N44, "MX 4 x 4 bits, not folded", 2, UN44) X(E5, "MX with e5m2, as f16", 0, NONE) \
     X(W4, "16 bits x MX", 0, NONE) \
-    X(WB, "bf16 x MX along K", 0, UWB) X(NV, "16 bits x nvfp4", 0, UNV) \
+    X(WB, "bf16 x MX along K", 0, UWB) X(WS, "bf16 x MX of 6 bits along K", 0, UWB) \
+    X(NV, "16 bits x nvfp4", 0, UNV) \
     X(I4, "16 bits x i4", 0, NONE) X(IT, "16 bits x i4, transposed scales", 0, NONE) \
     X(IR, "16 bits x i4, several products", 0, NONE) \
     X(AW, "16 bits x i4, AWQ", 0, NONE) X(GQ, "16 bits x i4, GPTQ", 0, NONE) \

@@ -6,46 +6,6 @@
 #include "instantiate.h"
 #include "panels.h"
 
-/* Rows of 128 bytes whatever the K tail, where all goes through registers. */
-static bool
-unaligned_four(const kiln_problem *p)
-{
-    struct kn_domain d = kn_domain_of(p, 256, 256);
-
-    return kn_targets[p->target].scaled && p->a == KILN_MXFP4 &&
-           p->b == KILN_MXFP4 && !kn_family_of(p)->routed && !p->b_layout &&
-           p->k >= 1024 && (d.align_a < 16 || d.align_b < 16 ||
-                            d.align_sa < 4 || d.align_sb < 4);
-}
-
-uint32_t
-kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
-{
-    struct kn_config one = { .bm = 32, .bn = 32, .bk = 128, .wm = 1, .wn = 1 };
-    struct kn_fn f = kn_tile_fn(c, p, &one);
-    uint32_t k = kn_fragment(&f, 'a').k;
-
-    if (kn_shuffled(p) || unaligned_four(p))
-        return 256;
-    /* Rows of 128 bytes, and fewer copies of scales (docs/loops.md). */
-    if (kn_mx_scales(p) && kn_targets[p->target].scaled &&
-        !kn_dequant(p) &&
-        p->k >= 256 && p->k % 256 == 0 &&
-        ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
-         (!kn_family_of(p)->routed && p->m && p->m <= 64)))
-        return 256;
-    /* Few rows an expert: longer runs of narrow weights pay (docs/moe.md). */
-    if (kn_weight_only(p) && kn_family_of(p)->routed && p->block_m == 16)
-        return 128;
-    if (kn_elems[f.shape.ta].bits > 16)     /* rows of 128 bytes */
-        return 1024u / kn_elems[f.shape.ta].bits;
-    return kn_blocks(p) ||
-           p->scale == KILN_SCALE_GROUP128 || kn_prequant(p) || k >= 128 ||
-           (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
-         : kn_elems[f.shape.ta].bits == 8 && kn_targets[p->target].long_runs ? 128
-                                                                     : 64;
-}
-
 bool
 kn_shareable(const struct kn_config *g)
 {
@@ -259,6 +219,31 @@ three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
            kn_third_slot_fits(c, p, g);
 }
 
+/* A K that one tile has all of needs no slot for another. Of the assembly lowering: between
+ * products of one slot whose registers overlap in part, LLVM leaves fewer wait states than
+ * the check of the machine code asks for. */
+static bool
+one_tile(const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_config one = *g;
+
+    one.stages = 1;
+    return p->k && p->k <= g->bk && kn_least_stages(p, g) < 2 &&
+           (g->lowering == KN_LOWERING_ASM || (!g->lowering && kn_form_assembly(p, &one)));
+}
+
+/* Operands are copied beside batches of scales whose rows are no whole dwords; those of one K tile
+ * had better go through registers as the scales do, of which nothing waits twice. */
+bool
+kn_one_slot(const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_config one = *g;
+
+    one.stages = 1;
+    return kn_reads_of(g) == KN_READS_STEP && kn_unaligned_scales(p, g) &&
+           !kn_family_of(p)->routed && !kn_direct(p, &one) && one_tile(p, &one);
+}
+
 /* Of the 4-wave loop through registers, which reads fragments later with two slots than
  * with one: 256x256 sums and more leave no registers for one beside transposing reads and
  * rows at any byte, nor does LDS that has room for another workgroup, whose waves would
@@ -354,7 +339,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (kn_widens_late(p, g) && !kn_direct(p, g))
         return 1;
     if (!kn_direct(p, g))
-        return kn_one_tile(p, g) ? 1 : three_pay(c, p, g) ? 3 : 2;
+        return one_tile(p, g) ? 1 : three_pay(c, p, g) ? 3 : 2;
     return kn_filled_stages(p, g, want < 2 ? 2 : want > most ? most : want);
 }
 

@@ -89,36 +89,11 @@ drop_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         *g = try;
 }
 
-/* A K that one tile has all of needs no slot for another. Of the assembly lowering: between
- * products of one slot whose registers overlap in part, LLVM leaves fewer wait states than
- * the check of the machine code asks for. */
-bool
-kn_one_tile(const kiln_problem *p, const struct kn_config *g)
-{
-    struct kn_config one = *g;
-
-    one.stages = 1;
-    return p->k && p->k <= g->bk && kn_least_stages(p, g) < 2 &&
-           (g->lowering == KN_LOWERING_ASM || (!g->lowering && kn_form_assembly(p, &one)));
-}
-
-/* Operands are copied beside batches of scales whose rows are no whole dwords; those of one K tile
- * had better go through registers as the scales do, of which nothing waits twice. */
-bool
-kn_one_slot(const kiln_problem *p, const struct kn_config *g)
-{
-    struct kn_config one = *g;
-
-    one.stages = 1;
-    return kn_reads_of(g) == KN_READS_STEP && kn_unaligned_scales(p, g) &&
-           !kn_family_of(p)->routed && !kn_direct(p, &one) && kn_one_tile(p, &one);
-}
-
 /* Of several products those whose workgroups wait: not gfx942's 128-blocks and largest tiles. */
 static bool
 third_pays(const kiln_problem *p, const struct kn_config *g)
 {
-    bool small = p->scale != KILN_SCALE_BLOCK128 && g->bm * g->bn < 128 * 128;
+    bool small = !kn_blocks(p) && g->bm * g->bn < 128 * 128;
 
     return kn_one_product(p) || (!kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k' &&
                                  (small || kn_targets[p->target].dma == 16));

@@ -1,4 +1,5 @@
-/* resources.c - what a tile of a configuration takes of registers and LDS. */
+/* resources.c - what a tile of a configuration takes of registers and LDS, and its natural K. */
+#include "choose.h"
 #include "instantiate.h"
 
 #include "forms.h"
@@ -228,4 +229,44 @@ uint32_t
 kn_register_limit(const struct kn_config *g)
 {
     return g->lowering == KN_LOWERING_ASM && g->wm * g->wn <= 4 ? 512 : 256;
+}
+
+/* Rows of 128 bytes whatever the K tail, where all goes through registers. */
+static bool
+unaligned_four(const kiln_problem *p)
+{
+    struct kn_domain d = kn_domain_of(p, 256, 256);
+
+    return kn_targets[p->target].scaled && p->a == KILN_MXFP4 &&
+           p->b == KILN_MXFP4 && !kn_family_of(p)->routed && !p->b_layout &&
+           p->k >= 1024 && (d.align_a < 16 || d.align_b < 16 ||
+                            d.align_sa < 4 || d.align_sb < 4);
+}
+
+uint32_t
+kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
+{
+    struct kn_config one = { .bm = 32, .bn = 32, .bk = 128, .wm = 1, .wn = 1 };
+    struct kn_fn f = kn_tile_fn(c, p, &one);
+    uint32_t k = kn_fragment(&f, 'a').k;
+
+    if (kn_shuffled(p) || unaligned_four(p))
+        return 256;
+    /* Rows of 128 bytes, and fewer copies of scales (docs/loops.md). */
+    if (kn_mx_scales(p) && kn_targets[p->target].scaled &&
+        !kn_dequant(p) &&
+        p->k >= 256 && p->k % 256 == 0 &&
+        ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
+         (!kn_family_of(p)->routed && p->m && p->m <= 64)))
+        return 256;
+    /* Few rows an expert: longer runs of narrow weights pay (docs/moe.md). */
+    if (kn_weight_only(p) && kn_family_of(p)->routed && p->block_m == 16)
+        return 128;
+    if (kn_elems[f.shape.ta].bits > 16)     /* rows of 128 bytes */
+        return 1024u / kn_elems[f.shape.ta].bits;
+    return p->scale == KILN_SCALE_BLOCK128 ||
+           p->scale == KILN_SCALE_GROUP128 || kn_prequant(p) || k >= 128 ||
+           (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
+         : kn_elems[f.shape.ta].bits == 8 && kn_targets[p->target].long_runs ? 128
+                                                                     : 64;
 }

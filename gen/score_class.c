@@ -37,7 +37,7 @@ mx_class(const kiln_problem *p)
         return KN_CLASS_Q4;
     if (kn_elems[kn_shape_of(p, &none).ta].bits == 16)
         return kn_type_mx[p->a] ? KN_CLASS_E5
-             : kn_widens_scaled(p) ? KN_CLASS_WB
+             : kn_widens_scaled(p) ? b == 6 ? KN_CLASS_WS : KN_CLASS_WB
              : b == 6 && p->m <= SMALL_ROWS ? KN_CLASS_GQ /* as much to convert */
                                             : KN_CLASS_W4;
     if (a == 6 || b == 6)

@@ -44,14 +44,17 @@ counts_lines(const kiln_problem *p, const struct kn_score *s)
 }
 
 /* 6 bits of gfx942, whose K tiles of 96 bytes begin and end inside lines: of several products of
- * few rows the next K tile has those from memory once more. */
+ * few rows the next K tile has those from memory again; of weights that are widened, beside the
+ * fewest the L1 has room for them, but not for those of 48 bytes. */
 static bool
-fetched_twice(const kiln_problem *p)
+fetched_twice(const kiln_problem *p, const struct kn_config *g)
 {
     bool several = !kn_one_product(p) && kn_family_of(p)->ragged != 'k';
+    bool widened = kn_widens_scaled(p) && kn_targets[p->target].dma < 16;
+    int64_t rows = kn_mean_rows(p);
+    bool few = widened ? 2 * rows <= FEW_ROWS && (rows > 8 || g->bk < 128) : rows <= FEW_ROWS;
 
-    return kn_multiplies_blocks(p) && several && kn_mean_rows(p) <= FEW_ROWS &&
-           p->k >= 1024;
+    return (kn_multiplies_blocks(p) || widened) && several && few && p->k >= 1024;
 }
 
 double
@@ -63,7 +66,7 @@ kn_row_lines(const kiln_problem *p, char operand, const struct kn_config *g,
     int64_t run = each * (along ? g->bk : a ? g->bm : g->bn);
     bool counted = s && !kn_lags(p, g, operand) && counts_lines(p, s);
     int64_t pitch = counted ? each * (a ? p->lda : p->ldb) : 0;
-    bool pieces = p->layout == KILN_NT && along && (each != 6 || fetched_twice(p));
+    bool pieces = p->layout == KILN_NT && along && (each != 6 || fetched_twice(p, g));
     double whole = pieces ? (double)run / (double)LINE : lines(run, run);
 
     return lines(run, common(run, pitch)) / whole;
