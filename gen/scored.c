@@ -126,7 +126,8 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
  * have as many K tiles on their way, must be better than others, not as good; so must what is
  * widened behind its reads, in small tiles and of short groups by more, in one slot alone in
  * small tiles of the shortest groups and of AWQ's words, and where half has no rows; so must
- * some walks. Not tiles of which LDS has codes. */
+ * some walks, and small tiles that are converted beside products (105 drawn). Not tiles of
+ * which LDS has codes. */
 static double
 better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
@@ -160,6 +161,8 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
     if (kn_prequant(p) && kn_shifts_lines(p, g) &&
         (g->bm * g->bn <= LARGE || !kn_shifts_lines(p, from)))
         return 1.08;
+    if (kn_converts_early(p, g) && g->bm * g->bn <= 64 * 64)
+        return 1.04;
     if (odd && (!kn_schedules[g->schedule].asm_only || g->bm * g->bn < LARGE))
         return kn_widens_read(p, g) ? 1 : 1.03;
     if (g->bm > 256 || g->bn > 256)
