@@ -120,14 +120,27 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     return crowds(p, s, g) ? 1.03 : near ? 1.01 : 1.0125;
 }
 
+/* What is converted beside products in small tiles, 105 drawn; of rows of groups, which fill
+ * tiles less than their average says, in larger ones of four waves by more, and in wide ones,
+ * whose rounds are few (40 drawn). */
+static double
+early_lead(const kiln_problem *p, const struct kn_config *g)
+{
+    bool small = g->bm * g->bn <= 64 * 64, ragged = kn_family_of(p)->ragged == 'm';
+
+    if (ragged && !small && g->bk > 64 && (g->wm * g->wn == 4 || g->bn > 2 * g->bm))
+        return g->bn > 2 * g->bm ? 1.5 : 1.12;
+    return small ? 1.04 : 1;
+}
+
 /* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, of `4-wave` small ones and by less
  * those of other rows, and wider or taller ones than 256, of whose many rounds scores say up
  * to 6 % too little, the smallest and above all shares of them, and of `4-wave` where others
  * have as many K tiles on their way, must be better than others, not as good; so must what is
  * widened behind its reads, in small tiles and of short groups by more, in one slot alone in
  * small tiles of the shortest groups and of AWQ's words, and where half has no rows; so must
- * some walks, and small tiles that are converted beside products (105 drawn). Not tiles of
- * which LDS has codes. */
+ * some walks, and small tiles that are converted beside products. Not tiles of which LDS
+ * has codes. */
 static double
 better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
@@ -161,8 +174,8 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
     if (kn_prequant(p) && kn_shifts_lines(p, g) &&
         (g->bm * g->bn <= LARGE || !kn_shifts_lines(p, from)))
         return 1.08;
-    if (kn_converts_early(p, g) && g->bm * g->bn <= 64 * 64)
-        return 1.04;
+    if (kn_converts_early(p, g) && early_lead(p, g) > 1)
+        return early_lead(p, g);
     if (odd && (!kn_schedules[g->schedule].asm_only || g->bm * g->bn < LARGE))
         return kn_widens_read(p, g) ? 1 : 1.03;
     if (g->bm > 256 || g->bn > 256)
