@@ -128,6 +128,8 @@ early_lead(const kiln_problem *p, const struct kn_config *g)
 {
     bool small = g->bm * g->bn <= 64 * 64, ragged = kn_family_of(p)->ragged == 'm';
 
+    if (!kn_converts_early(p, g) || kn_stays_unfolded(p, g))
+        return 1;
     if (ragged && !small && g->bk > 64 && (g->wm * g->wn == 4 || g->bn > 2 * g->bm))
         return g->bn > 2 * g->bm ? 1.5 : 1.12;
     return small ? 1.04 : 1;
@@ -146,7 +148,7 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
     int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
-    double walk = kn_walk_lead(p, g), narrow = kn_narrow_lead(p, g);
+    double walk = kn_walk_lead(p, g), narrow = kn_narrow_lead(p, g), early = early_lead(p, g);
 
     if (walk > 1 || narrow > 1)
         return walk > 1 ? walk : narrow;
@@ -174,8 +176,8 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
     if (kn_prequant(p) && kn_shifts_lines(p, g) &&
         (g->bm * g->bn <= LARGE || !kn_shifts_lines(p, from)))
         return 1.08;
-    if (kn_converts_early(p, g) && early_lead(p, g) > 1)
-        return early_lead(p, g);
+    if (early > 1)
+        return early;
     if (odd && (!kn_schedules[g->schedule].asm_only || g->bm * g->bn < LARGE))
         return kn_widens_read(p, g) ? 1 : 1.03;
     if (g->bm > 256 || g->bn > 256)
