@@ -341,19 +341,6 @@ put_chip(kiln_target t)
     printf(")\n");
 }
 
-/* K tiles of 128 and 256, converted beside products. */
-static void
-try_early(struct bench *b, uint32_t bk)
-{
-    bool folds = kn_type_bits[b->k->a] < 8 && kn_type_bits[b->k->a] == kn_type_bits[b->k->b] &&
-                 !b->k->unfolded;
-
-    for (size_t i = 0; folds && i < COUNT(early_4); i++)
-        try_row(b, KN_SCHED_SIMPLE, &early_4[i], bk, false);
-    for (size_t i = 0; (folds || bk < 256) && i < COUNT(early_8); i++)
-        try_row(b, KN_SCHED_SIMPLE, &early_8[i], bk, false);
-}
-
 /* MX types that are converted on gfx942: one slot of half as much K leaves room for
  * another workgroup, which multiplies while this one converts, or for a tile of
  * which less is converted for a product; small tiles in three, for a short K. */
@@ -367,15 +354,12 @@ try_one_slot(struct bench *b)
         try_row(b, KN_SCHED_SIMPLE, &one_slot[i], 64, false);
     for (size_t i = 0; i < COUNT(walked_tiles); i++)
         try_row(b, KN_SCHED_SIMPLE, &walked_tiles[i], 64, true);
-    try_early(b, 128);
-    try_early(b, 256);
-}
-
-/* MX types of two sizes, which gfx942 converts. */
-static bool
-is_mixed(const struct class *k)
-{
-    return kn_type_mx[k->a] && kn_type_bits[k->a] != kn_type_bits[k->b];
+    for (uint32_t bk = 128; bk <= 256; bk *= 2) {
+        for (size_t i = 0; folds(b->k) && i < COUNT(early_4); i++)
+            try_row(b, KN_SCHED_SIMPLE, &early_4[i], bk, false);
+        for (size_t i = 0; (bk < 256 || folds(b->k)) && i < COUNT(early_8); i++)
+            try_row(b, KN_SCHED_SIMPLE, &early_8[i], bk, false);
+    }
 }
 
 /* One operand's rows along K, beside another's along M or N. */

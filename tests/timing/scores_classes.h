@@ -76,4 +76,19 @@ static const struct class {
       .odd = true },
 };
 
+/* MX types of two sizes, which gfx942 converts. */
+static bool
+is_mixed(const struct class *k)
+{
+    return kn_type_mx[k->a] && kn_type_bits[k->a] != kn_type_bits[k->b];
+}
+
+/* And of one size below 8 bits, whose scales go into codes there. */
+static bool
+folds(const struct class *k)
+{
+    return kn_type_mx[k->a] && kn_type_bits[k->a] < 8 && kn_type_bits[k->a] == kn_type_bits[k->b] &&
+           !k->unfolded;
+}
+
 #endif
