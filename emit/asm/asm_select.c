@@ -326,13 +326,14 @@ updates(const struct kn_ins *i)
 }
 
 /* Accumulators, values a matrix instruction updates, live in AGPRs; not those
- * that the same turn of some loop clears or changes otherwise (sums of one block of
- * scales), not where there are few of them, and not those that all AGPRs have no room for. */
+ * that the same turn of a loop clears or changes otherwise (sums of one block of scales),
+ * whatever comes behind the loop, not where there are few of them, and not those that all
+ * AGPRs have no room for. */
 static void
 place_accumulators(struct select *s)
 {
     size_t *within = KN_NEW(s->a->c, size_t, s->f->nval), open[64] = { 0 };
-    bool *own = KN_NEW(s->a->c, bool, s->f->nval);
+    bool *looped = KN_NEW(s->a->c, bool, s->f->nval);
     int depth = 0;
 
     for (size_t n = 0; n < s->f->nins; n++) {
@@ -345,8 +346,9 @@ place_accumulators(struct select *s)
         } else if (i->op == KN_OP_end) {
             depth--;
         } else if (updates(i)) {
-            own[v] |= within[v] && within[v] == open[depth];
-            s->cls[v] = own[v] ? KN_ASM_V : KN_ASM_A;
+            if (open[depth] || !looped[v])
+                s->cls[v] = within[v] && within[v] == open[depth] ? KN_ASM_V : KN_ASM_A;
+            looped[v] |= open[depth] != 0;
         } else if (i->dst) {
             within[v] = open[depth];
         }
