@@ -352,7 +352,7 @@ try_one_slot(struct bench *b)
         return;
     for (size_t i = 0; i < COUNT(one_slot); i++)
         try_row(b, KN_SCHED_SIMPLE, &one_slot[i], 64, false);
-    for (size_t i = 0; i < COUNT(walked_tiles); i++)
+    for (size_t i = 0; i < COUNT(walked_tiles) - OF_PLAIN; i++)
         try_row(b, KN_SCHED_SIMPLE, &walked_tiles[i], 64, true);
     for (uint32_t bk = 128; bk <= 256; bk *= 2) {
         for (size_t i = 0; folds(b->k) && i < COUNT(early_4); i++)

@@ -144,8 +144,9 @@ static const struct tile {
     { 256, 288, 2, 2, 2 },
 };
 
-/* Of whole_lines: the last, of rows along K alone. */
-enum { ALONG = 2 };
+/* Of whole_lines: the last, of rows along K alone. Of walked_tiles: the last, of types that are
+ * multiplied as they lie. */
+enum { ALONG = 2, OF_PLAIN = 2 };
 
 /* Of widened: those of rows that begin at no 16 bytes too. */
 enum { WIDENED_ODD = 3 };
