@@ -58,8 +58,7 @@ product_of(const kiln_problem *p, const struct kn_config *g)
 {
     bool weighed = p->stage && p->weigh == KILN_WEIGHT_BEFORE;
 
-    if (g->abi != KN_ABI_AITER ||
-        p->family != (p->stage ? KILN_MOE : KILN_GEMM) ||
+    if (g->abi != KN_ABI_AITER || p->family != (p->stage ? KILN_MOE : KILN_GEMM) ||
         p->layout != KILN_NT || p->beta || p->quant || p->amax || p->out2 || p->round ||
         kn_powers(p))
         return NULL;
