@@ -89,7 +89,7 @@ def depths(w):
     whole = [bk * n for n in (2, 3, 4, 5, 6, 8, 12, 16)]
     part = [k + bk // 2 for k in whole] + [k + 8 for k in whole] + \
         [k + 1 for k in whole]
-    return [bk // 4 * 3] + sorted(part + whole) if w["ktail"] == "1" else whole
+    return [bk // 4 * 3, bk] + sorted(part + whole) if w["ktail"] == "1" else whole
 
 
 def sizes(row, stage, w, k):
