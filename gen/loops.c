@@ -92,7 +92,7 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_share_k(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t dword = kn_powers(p) && kn_mx_scales(p) ? 4 * 128 : 0;
+    uint32_t dword = kn_mx_blocks(p) ? 4 * 128 : 0;
     uint32_t share = (kn_line_ring(p, g) ? 4 : 1) * g->bk;
 
     return share < dword ? dword : share;
@@ -160,7 +160,7 @@ batches_in_registers(const kiln_problem *p, const struct kn_config *g)
     return kn_targets[p->target].scaled && !kn_dequant(p) && !p->quant && p->layout == KILN_NT &&
            g->lowering != KN_LOWERING_LLVM && g->stages && g->wm && g->stagger < 2 &&
            kn_family_of(p)->ragged != 'k' &&
-           (ring || kn_powers(p) ||
+           (ring || kn_mx_blocks(p) ||
             (g->bm * g->bn >= 80 * 128 && (!p->k || share >= 8 * (int64_t)g->bk))) &&
            slots * kn_copied(g, a, b) +
                kn_copied(g, 8 * cols, 8 * cols) <= kn_targets[p->target].lds &&

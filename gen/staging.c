@@ -462,7 +462,7 @@ batches_pay(const kiln_problem *p, const struct kn_config *g, uint32_t tiles, ui
     bool alone = all > lds / 2 && without <= lds / 2;
     bool shifted = g->domain.align_sa < 4 || g->domain.align_sb < 4;
 
-    return !kn_family_of(p)->routed || !p->k || kn_powers(p) ||
+    return !kn_family_of(p)->routed || !p->k || kn_mx_blocks(p) ||
            p->k > (alone || shifted ? 9 : 2) * (int64_t)g->bk;
 }
 

@@ -46,6 +46,13 @@ kn_writes_powers(const kiln_problem *p)
  * by: of 32 K, or such of 128-blocks. */
 bool kn_mx_scales(const kiln_problem *p);
 
+/* Of 128-blocks. */
+static inline bool
+kn_mx_blocks(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_BLOCK128 && kn_mx_scales(p);
+}
+
 /* Scales of 128-blocks that sums are multiplied by. */
 static inline bool
 kn_blocks(const kiln_problem *p)
