@@ -7,11 +7,16 @@
 
 #include "../cli.h"
 
-/* splitmix64 (Steele, Lea, Flood 2014), as a number in [0, 1). */
-static double
-uniform(uint64_t x)
+double
+kn_uniform(uint64_t x)
 {
     return (double)(kn_mix(x) >> 11) * 0x1p-53;
+}
+
+double
+kn_mild_weight(uint64_t seed, int64_t i)
+{
+    return 0.2 + 0.8 * kn_uniform(seed + (uint64_t)i);
 }
 
 static void
@@ -21,11 +26,9 @@ mild(int64_t *lens, int64_t n, int64_t total, uint64_t seed)
     int64_t left = total;
 
     for (int64_t g = 0; g < n; g++)
-        sum += 0.2 + 0.8 * uniform(seed + (uint64_t)g);
+        sum += kn_mild_weight(seed, g);
     for (int64_t g = 0; g < n; g++) {
-        double w = 0.2 + 0.8 * uniform(seed + (uint64_t)g);
-
-        lens[g] = (int64_t)(w / sum * (double)total);
+        lens[g] = (int64_t)(kn_mild_weight(seed, g) / sum * (double)total);
         left -= lens[g];
     }
     lens[n - 1] += left;

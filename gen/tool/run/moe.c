@@ -1,5 +1,6 @@
 /* moe.c - routing, sort and align, quantisation. */
 #include "moe.h"
+#include "run.h"
 
 #include <math.h>
 #include <string.h>
@@ -85,12 +86,6 @@ draw(uint64_t seed, int64_t among, int32_t *deck, struct kn_moe_slots to)
     }
 }
 
-static double
-uniform(uint64_t h)
-{
-    return (double)(h >> 11) * 0x1p-53;
-}
-
 /* topk of the experts by their weights, without those that were drawn before. */
 static void
 draw_weighted(uint64_t seed, double *weight, int64_t among, struct kn_moe_slots to)
@@ -100,7 +95,7 @@ draw_weighted(uint64_t seed, double *weight, int64_t among, struct kn_moe_slots 
     for (int64_t e = 0; e < among; e++)
         all += weight[e];
     for (int64_t s = 0; s < to.n; s++) {
-        double at = uniform(kn_mix(seed + (uint64_t)s)) * all;
+        double at = kn_uniform(seed + (uint64_t)s) * all;
         int64_t e = 0, last = 0;
 
         for (; e < among && (weight[e] <= 0 || at >= weight[e]); e++) {
@@ -131,7 +126,7 @@ kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among, bool exact,
     r->weight = KN_NEW(c, float, (size_t)(r->tokens * r->topk) + 1);
     for (int64_t e = 0; e < among; e++) {
         deck[e] = (int32_t)e;
-        weight[e] = 0.2 + 0.8 * uniform(kn_mix(seed + (uint64_t)e));
+        weight[e] = kn_mild_weight(seed, e);
     }
     for (int64_t t = 0; t < r->tokens; t++) {
         struct kn_moe_slots to = { r->expert + t * r->topk, r->topk };
@@ -145,10 +140,9 @@ kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among, bool exact,
             to.expert[s] = (int32_t)((int64_t)(first + (uint64_t)s) % among);
     }
     for (int64_t i = 0; i < r->tokens * r->topk; i++) {
-        uint64_t h = kn_mix(~seed + (uint64_t)i);
+        uint64_t at = ~seed + (uint64_t)i;
 
-        r->weight[i] = exact ? (float)(1u << h % 3) / 2
-                             : (float)uniform(h);
+        r->weight[i] = exact ? (float)(1u << kn_mix(at) % 3) / 2 : (float)kn_uniform(at);
     }
     return KILN_OK;
 }

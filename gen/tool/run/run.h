@@ -31,6 +31,11 @@ kiln_status kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli,
 kiln_status kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli,
                             kiln_problem *p);
 
+/* splitmix64 (Steele, Lea, Flood 2014) of x, as a number in [0, 1). */
+double kn_uniform(uint64_t x);
+/* Of group or expert i, of --routing mild. */
+double kn_mild_weight(uint64_t seed, int64_t i);
+
 /* What the device gets of the groups: offs, or with kiln_group_flags the
  * lengths or ends, or two of them. */
 struct kn_sums_table kn_groups_table(struct kn_ctx *c, const kiln_problem *p,
