@@ -42,21 +42,18 @@ struct parts {
     size_t rows, cols, most;
 };
 
-/* Scale number i, of codes of at most `most`; a power of two is at least that. */
+/* Scale number i, of codes of at most `most`. */
 static double
 put_scale(const struct moe_part *down, uint8_t *to, size_t i, double amax, double most)
 {
     float scale = amax > 0 ? (float)(amax / most) : 1.0f;
-    int e;
 
-    if (!kn_powers(&down->p)) {
-        memcpy(to + i * sizeof scale, &scale, sizeof scale);
-        return (double)scale;
+    if (kn_powers(&down->p)) {
+        to[i] = kn_mx_scale(KN_MX_ROUND_UP, down->p.a, down->p.target, amax);
+        return ldexp(1, to[i] - 127);
     }
-    if (frexp((double)scale, &e) == 0.5)
-        e--;
-    to[i] = (uint8_t)(e + 127);
-    return ldexp(1, e);
+    memcpy(to + i * sizeof scale, &scale, sizeof scale);
+    return (double)scale;
 }
 
 static kiln_status
