@@ -146,24 +146,53 @@ emitted_event(const struct kn_inst *i)
     return i->lds || (row->flags & KN_IF_DMA) ? 'd' : 'l';
 }
 
+static void
+read_emitted(struct events *r, const struct kn_inst *i)
+{
+    if (i->op == KN_I_s_waitcnt && i->vm < 63)
+        add_wait(&r->open, i->vm);
+    else if (emitted_event(i))
+        add_event(r, emitted_event(i));
+}
+
+/* The last instruction of what n jumps ahead to and what comes back behind n from there, as a
+ * rare body does that stands behind the loop; of no such thing the one before its first. */
+static int32_t
+body_end(const struct kn_program *p, const struct kn_cfg *g, uint32_t loop, int32_t n)
+{
+    int32_t from = p->inst[n].target, i = from;
+
+    if (from <= n + 1 || (p->inst[from - 1].next == from &&
+                          !(kn_isa[p->inst[from - 1].op].flags & KN_IF_JUMP)))
+        return from - 1;
+    while (kn_loop_contains(g, loop, (uint32_t)i) && !(kn_isa[p->inst[i].op].flags & KN_IF_JUMP))
+        i++;
+    return kn_loop_contains(g, loop, (uint32_t)i) && p->inst[i].target > n &&
+           p->inst[i].target < from ? i : from - 1;
+}
+
+/* Such bodies are read where they are jumped to. */
 static struct events
 emitted(struct kn_ctx *c, const struct kn_program *p)
 {
     struct events r = no_events(c, p->n);
+    bool *apart = KN_NEW(c, bool, p->n + 1);
     struct kn_cfg g;
     int32_t loop;
 
     assert_int_equal(kn_cfg_build(c, p, &g), KILN_OK);
     loop = kn_cfg_main_loop(&g);
-    for (uint32_t n = 0; loop >= 0 && n < p->n; n++) {
-        const struct kn_inst *i = &p->inst[n];
+    for (int32_t n = 0; loop >= 0 && n < (int32_t)p->n; n++) {
+        int32_t end;
 
-        if (!kn_loop_contains(&g, (uint32_t)loop, n))
+        if (!kn_loop_contains(&g, (uint32_t)loop, (uint32_t)n) || apart[n])
             continue;
-        if (i->op == KN_I_s_waitcnt && i->vm < 63)
-            add_wait(&r.open, i->vm);
-        else if (emitted_event(i))
-            add_event(&r, emitted_event(i));
+        read_emitted(&r, &p->inst[n]);
+        end = body_end(p, &g, (uint32_t)loop, n);
+        for (int32_t i = p->inst[n].target; i <= end; i++) {
+            read_emitted(&r, &p->inst[i]);
+            apart[i] = true;
+        }
     }
     close_loop(&r);
     return r;
