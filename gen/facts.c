@@ -85,13 +85,13 @@ scales_of(const kiln_problem *p, const struct kn_config *g)
          : kn_weight_only(p) ? SCALES_OF_B : SCALES_TILE;
 }
 
-enum { FACTORS_NONE, FACTORS_ROW, FACTORS_TENSOR, FACTORS_TENSOR_B,
+enum { FACTORS_NONE, FACTORS_ROW, FACTORS_COLUMN, FACTORS_TENSOR, FACTORS_TENSOR_B,
        FACTORS_WEIGHT };
 
 static int
 factors_of(const kiln_problem *p)
 {
-    return kn_prequant(p) ? FACTORS_TENSOR_B
+    return kn_prequant(p) ? p->scale == KILN_SCALE_ROW ? FACTORS_COLUMN : FACTORS_TENSOR_B
          : kn_weight_factor(p) ? FACTORS_WEIGHT
          : p->scale == KILN_SCALE_TENSOR ? FACTORS_TENSOR
          : p->scale == KILN_SCALE_ROW ? FACTORS_ROW : FACTORS_NONE;

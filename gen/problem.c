@@ -137,9 +137,9 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
 
     if (kn_prequant(p) && p->scale == KILN_SCALE_NONE)
         p->scale = KILN_SCALE_TENSOR;
-    if (kn_prequant(p) && p->scale != KILN_SCALE_TENSOR)
-        return kn_fail(c, KILN_UNSUPPORTED, "A is quantised in the kernel, and "
-                       "B has one scale (--scale tensor)");
+    if (kn_prequant(p) && p->scale != KILN_SCALE_TENSOR && p->scale != KILN_SCALE_ROW)
+        return kn_fail(c, KILN_UNSUPPORTED, "A is quantised in the kernel, and B has one scale "
+                       "(--scale tensor) or one a column (--scale row)");
     if (groups != kn_scale_groups(p))
         return kn_fail(c, KILN_BAD_INPUT, "an i4 weight has scales of groups "
                        "along K (--scale group32, group64 or group128), and "

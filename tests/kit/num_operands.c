@@ -78,7 +78,8 @@ shape_scales(struct run *r)
             shape(r, NUM_SA, KILN_F32, 1, 1);
         shape(r, NUM_SB, KILN_F32, 1, 1);
     } else if (p->scale == KILN_SCALE_ROW) {
-        shape(r, NUM_SA, KILN_F32, 1, p->m);
+        if (!kn_prequant(p))
+            shape(r, NUM_SA, KILN_F32, 1, p->m);
         shape(r, NUM_SB, KILN_F32, 1, nb);
     } else if (p->scale == KILN_SCALE_BLOCK128) {
         shape(r, NUM_SA, block, p->m, num_div_up(p->k, 128));
@@ -362,7 +363,7 @@ num_operand_starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
         at[NUM_A] = (uint64_t)read * o[NUM_A].d.row_bytes;
         at[NUM_C] = (uint64_t)first * o[NUM_C].d.row_bytes;
         at[NUM_SA] = kn_b_in_sa(&r->p) ? at[NUM_SA]
-                   : r->p.scale == KILN_SCALE_TENSOR ? 0
+                   : r->p.scale == KILN_SCALE_TENSOR || kn_prequant(&r->p) ? 0
                    : r->p.scale == KILN_SCALE_ROW ||
                      kn_scales_down(&r->p, 'a') ? (uint64_t)(kn_scale_size(&r->p) * read)
                    : (uint64_t)read * o[NUM_SA].d.row_bytes;

@@ -257,7 +257,7 @@ draw_problem(struct draw *d, struct num_job *j)
         p->quant = (uint8_t)(1 + below(d, 4));
     if (kn_ref_type_bits(p->a) == 16 && p->a == p->b && one_in(d, 12)) {
         p->b = quantised[below(d, 3)];
-        p->scale = KILN_SCALE_TENSOR;
+        p->scale = one_in(d, 2) ? KILN_SCALE_TENSOR : KILN_SCALE_ROW;
     }
     if (p->a == KILN_F32)
         p->math = (uint8_t)(kn_targets[p->target].xf32 ? below(d, KILN_NMATHS)

@@ -107,8 +107,9 @@ shape_stage(struct moe_run *m, struct moe_part *s)
         s->b.words = kn_in_words(p);
         s->sa.words = kn_zero_words(p);
     } else if (p->scale == KILN_SCALE_ROW) {
-        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-            .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });
+        if (!kn_prequant(p))
+            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
+                .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });
         moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .batches = p->groups, .rows = 1, .cols = n,
             .scale = true });

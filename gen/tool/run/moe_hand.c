@@ -146,7 +146,8 @@ static kiln_out_scale
 written_scales(const struct moe_run *m, const struct moe_part *up,
                const struct moe_part *down)
 {
-    if (down->p.scale == KILN_SCALE_ROW && !strstr(up->p.expression, "tensor:"))
+    if (down->p.scale == KILN_SCALE_ROW && !kn_prequant(&down->p) &&
+        !strstr(up->p.expression, "tensor:"))
         return KILN_OUT_ROW;
     return (down->p.a == KILN_MXFP4 || down->p.a == KILN_MXFP8) &&
                    kn_targets[m->target].scaled && up->p.n % 32 == 0

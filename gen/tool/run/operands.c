@@ -64,7 +64,8 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
         set_shape(&o[KN_OPND_SB], KILN_F32, 1, 1);
         break;
     case KILN_SCALE_ROW:
-        set_shape(&o[KN_OPND_SA], KILN_F32, 1, p->m);
+        if (!kn_prequant(p))
+            set_shape(&o[KN_OPND_SA], KILN_F32, 1, p->m);
         set_shape(&o[KN_OPND_SB], KILN_F32, 1, nb);
         break;
     case KILN_SCALE_BLOCK128:
