@@ -78,7 +78,7 @@ static int
 scales_of(const kiln_problem *p, const struct kn_config *g)
 {
     return !kn_direct_to_reg(g) && kn_scale_dwords(p, g) ? SCALES_SHUFFLED
-         : kn_prequant(p) ? SCALES_OF_A
+         : kn_prequant(p) ? kn_blocks(p) ? SCALES_TILE : SCALES_OF_A
          : p->scale < KILN_SCALE_BLOCK128 || kn_widens_scaled(p) ? SCALES_NONE
          : kn_folds_scales(p, g) ? SCALES_TILE
          : kn_scale_batch(p, g) || kn_converts_early(p, g) ? SCALES_BATCH
@@ -91,7 +91,8 @@ enum { FACTORS_NONE, FACTORS_ROW, FACTORS_COLUMN, FACTORS_TENSOR, FACTORS_TENSOR
 static int
 factors_of(const kiln_problem *p)
 {
-    return kn_prequant(p) ? p->scale == KILN_SCALE_ROW ? FACTORS_COLUMN : FACTORS_TENSOR_B
+    return kn_prequant(p) ? p->scale == KILN_SCALE_ROW ? FACTORS_COLUMN
+                          : p->scale == KILN_SCALE_TENSOR ? FACTORS_TENSOR_B : FACTORS_NONE
          : kn_weight_factor(p) ? FACTORS_WEIGHT
          : p->scale == KILN_SCALE_TENSOR ? FACTORS_TENSOR
          : p->scale == KILN_SCALE_ROW ? FACTORS_ROW : FACTORS_NONE;

@@ -270,8 +270,8 @@ struct kn_refused {
 bool kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
                     const struct kn_config *given, struct kn_config *g);
 
-/* A of 16 bits times an 8-bit B with one scale: A is quantised in the kernel,
- * 128 K of a row at a time. */
+/* A of 16 bits times an 8-bit B: A is quantised in the kernel, 128 K of a row
+ * at a time, and B alone has scales. */
 static inline bool
 kn_prequant(const kiln_problem *p)
 {

@@ -137,9 +137,9 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
 
     if (kn_prequant(p) && p->scale == KILN_SCALE_NONE)
         p->scale = KILN_SCALE_TENSOR;
-    if (kn_prequant(p) && p->scale != KILN_SCALE_TENSOR && p->scale != KILN_SCALE_ROW)
+    if (kn_prequant(p) && p->scale > KILN_SCALE_BLOCK128)
         return kn_fail(c, KILN_UNSUPPORTED, "A is quantised in the kernel, and B has one scale "
-                       "(--scale tensor) or one a column (--scale row)");
+                       "(--scale tensor), one a column (row) or one of 128 columns and K (block128)");
     if (groups != kn_scale_groups(p))
         return kn_fail(c, KILN_BAD_INPUT, "an i4 weight has scales of groups "
                        "along K (--scale group32, group64 or group128), and "
@@ -165,7 +165,7 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     if (!small && !kn_prequant(p) && (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW))
         return kn_fail(c, KILN_UNSUPPORTED, "--scale tensor and row are for "
                        "fp8, bf8 and i8");
-    if (p->scale == KILN_SCALE_BLOCK128 && (!small || p->a == KILN_I8))
+    if (p->scale == KILN_SCALE_BLOCK128 && !kn_prequant(p) && (!small || p->a == KILN_I8))
         return kn_fail(c, KILN_UNSUPPORTED, "--scale block128 is for fp8 and "
                        "bf8");
     if (p->out == KILN_I32 && (p->scale || p->epilogue || p->beta || p->alpha_set))
@@ -199,7 +199,7 @@ static kiln_status
 check_stored(struct kn_ctx *c, const kiln_problem *p)
 {
     if (p->scale_layout == KILN_SCALE_TRANSPOSED && !kn_scale_groups(p) &&
-        (p->scale != KILN_SCALE_BLOCK128 ||
+        (p->scale != KILN_SCALE_BLOCK128 || kn_prequant(p) ||
          (kn_family_of(p)->routed && p->stage != KILN_MOE_GATE_UP)))
         return kn_fail(c, KILN_UNSUPPORTED, "transposed scales are those of "
                        "groups and of --scale block128, of moe those of gemm1");
@@ -266,7 +266,7 @@ check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
     if (!ld)
         return KILN_OK;
     if (p->scale < KILN_SCALE_BLOCK128 || kn_shuffled(p) ||
-        (what == 'a' && weight_only(p)))
+        (what == 'a' && (weight_only(p) || kn_prequant(p))))
         return kn_fail(c, KILN_BAD_INPUT, "--lds%c is the pitch of rows of "
                        "scales (block128, mx32, nv16, groups), which %s has not", what,
                        what == 'a' ? "A" : "B");
@@ -503,7 +503,7 @@ kn_mx_scales(const kiln_problem *p)
 
     if (p->scale == KILN_SCALE_MX32)
         return true;
-    if (!kn_powers(p) || !kn_targets[p->target].scaled || p->scale_layout)
+    if (!kn_powers(p) || kn_prequant(p) || !kn_targets[p->target].scaled || p->scale_layout)
         return false;
     if (p->layout == KILN_NT || kn_family_of(p)->routed)
         return true;

@@ -143,7 +143,7 @@ converting(const kiln_problem *p)
 
     return (kn_wide_sums(p) ? 12 : p->quant ? 56 : kn_prequant(p) ? 40 : 0) +
            (transposed ? 12 : 0) +
-           (kn_blocks(p) || kn_dequant(p) ? 16 : 0);
+           (kn_prequant(p) ? 0 : kn_blocks(p) || kn_dequant(p) ? 16 : 0);
 }
 
 /* Products that wait for their factors, of a share; transposing reads beside
@@ -151,7 +151,7 @@ converting(const kiln_problem *p)
 static uint32_t
 waiting(const struct demand *d)
 {
-    if (!kn_blocks(d->p))
+    if (!kn_blocks(d->p) || kn_prequant(d->p))
         return 0;
     if (kn_reads_of(d->g) == KN_READS_HALVES)
         return d->a.count / kn_shares(d->g, &d->a) * d->b.count * 4;

@@ -82,7 +82,7 @@ aligned_class(const kiln_problem *p)
 
     if (kn_mx_scales(p))
         return mx_class(p);
-    if (kn_blocks(p))
+    if (kn_blocks(p) && !kn_prequant(p))
         return KN_CLASS_K;
     if (kn_scale_groups(p))
         return i4_class(p);

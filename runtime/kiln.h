@@ -105,8 +105,8 @@ typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
  * A has no sa. GROUP32 to GROUP128, of an i4 B: sb[N, ceil(K/32 to 128)] of
  * kiln_problem.scale_type; sa are B's zero points, if it has any. NV16, of an nvfp4
  * B: OCP E4M3 sb[N, ceil(K/16)]; sa: f32, a factor for each B (problem or expert).
- * A bf16 or f16 A times an fp8, bf8 or i8 B is TENSOR, sb[1], or ROW, sb[N]: no sa, and
- * A is quantised in the kernel, 128 K of a row at a time (docs/families.md).
+ * A bf16 or f16 A times an fp8, bf8 or i8 B is TENSOR, ROW or BLOCK128 without sa: A is
+ * quantised in the kernel, 128 K of a row at a time (docs/families.md).
  */
 #define KILN_SCALES(X) \
     X(SCALE_NONE, "none") \

@@ -82,7 +82,8 @@ shape_scales(struct run *r)
             shape(r, NUM_SA, KILN_F32, 1, p->m);
         shape(r, NUM_SB, KILN_F32, 1, nb);
     } else if (p->scale == KILN_SCALE_BLOCK128) {
-        shape(r, NUM_SA, block, p->m, num_div_up(p->k, 128));
+        if (!kn_prequant(p))
+            shape(r, NUM_SA, block, p->m, num_div_up(p->k, 128));
         shape(r, NUM_SB, block, p->family == KILN_WGRAD ? nb : num_div_up(nb, 128),
               num_div_up(p->k, 128));
         if (kn_scales_down(p, 'a'))

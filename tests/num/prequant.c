@@ -1,5 +1,5 @@
 /* A of 16 bits quantised in the kernel: 128 K of a row at a time, times an
- * 8-bit B with one scale or one a column, and 32 K at a time, times an mxfp4 B. Families,
+ * 8-bit B with one scale, one a column or 128-blocks, and 32 K at a time, times an mxfp4 B. Families,
  * types, layouts, scale modes and classes on edge shapes, and rows whose
  * scales are extreme.
  *
@@ -189,7 +189,7 @@ add_kinds(struct num_variants *s, kiln_family family)
         p.a = a[i % 2];
         p.b = b[i / 2 % 3];
         p.layout = i / 6 ? KILN_NN : KILN_NT;
-        p.scale = i % 4 < 2 ? KILN_SCALE_TENSOR : KILN_SCALE_ROW;
+        p.scale = (uint8_t)(KILN_SCALE_TENSOR + (i + i / 3) % 3);
         for (uint32_t d = 0; d < (s->full ? NUM_NCLASSES : 1); d++)
             num_add(s, p, (enum num_class)((i + i / 4 + family + d) %
                                            NUM_NCLASSES));

@@ -114,7 +114,7 @@ draw_scale_layout(struct draw *d, kiln_problem *p)
     bool mx = num_is_mx(p->a) && p->target == KILN_GFX950 &&
               p->layout == KILN_NT && p->family != KILN_WGRAD;
 
-    bool down = p->scale == KILN_SCALE_BLOCK128 || kn_scale_groups(p);
+    bool down = (p->scale == KILN_SCALE_BLOCK128 && !kn_prequant(p)) || kn_scale_groups(p);
 
     if (down && one_in(d, 2))
         p->scale_layout = KILN_SCALE_TRANSPOSED;
@@ -143,7 +143,7 @@ draw_scale_pitch(struct draw *d, kiln_problem *p)
         return;
     if (!one_in(d, 3))
         p->ldsb = padded(d, kn_scales_down(p, 'b') ? p->n : row);
-    if (!one_in(d, 3) && num_is_mx(p->a) == num_is_mx(p->b) &&
+    if (!one_in(d, 3) && num_is_mx(p->a) == num_is_mx(p->b) && !kn_prequant(p) &&
         p->scale < KILN_SCALE_GROUP32)
         p->ldsa = padded(d, kn_scales_down(p, 'a') ? p->m : row);
 }
@@ -257,7 +257,7 @@ draw_problem(struct draw *d, struct num_job *j)
         p->quant = (uint8_t)(1 + below(d, 4));
     if (kn_ref_type_bits(p->a) == 16 && p->a == p->b && one_in(d, 12)) {
         p->b = quantised[below(d, 3)];
-        p->scale = one_in(d, 2) ? KILN_SCALE_TENSOR : KILN_SCALE_ROW;
+        p->scale = (uint8_t)(KILN_SCALE_TENSOR + below(d, 3));
     }
     if (p->a == KILN_F32)
         p->math = (uint8_t)(kn_targets[p->target].xf32 ? below(d, KILN_NMATHS)

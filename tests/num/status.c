@@ -248,7 +248,7 @@ is_told_with(const kiln_problem *p)
 {
     bool own = p->scale >= KILN_SCALE_MX32;
 
-    return kn_prequant(p) ? p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW
+    return kn_prequant(p) ? p->scale && p->scale <= KILN_SCALE_BLOCK128
          : num_is_mx(p->b) ? p->scale == KILN_SCALE_MX32
          : p->b == KILN_I4 ? kn_scale_groups(p)
          : p->b == KILN_NVFP4 ? p->scale == KILN_SCALE_NV16

@@ -82,9 +82,10 @@ shape_stage(struct moe_run *m, struct moe_part *s)
             .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
     } else if (p->scale == KILN_SCALE_BLOCK128) {
         kb = (p->k + 127) / 128;
-        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-            .type = kn_block_scale(p), .rows = down ? kb : rows, .cols = down ? rows : kb,
-            .scale = true });
+        if (!kn_prequant(p))
+            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
+                .type = kn_block_scale(p), .rows = down ? kb : rows, .cols = down ? rows : kb,
+                .scale = true });
         moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = kn_block_scale(p), .batches = p->groups, .rows = (n + 127) / 128,
             .cols = kb, .scale = true });

@@ -69,7 +69,8 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
         set_shape(&o[KN_OPND_SB], KILN_F32, 1, nb);
         break;
     case KILN_SCALE_BLOCK128:
-        set_shape(&o[KN_OPND_SA], kn_block_scale(p), p->m, kb);
+        if (!kn_prequant(p))
+            set_shape(&o[KN_OPND_SA], kn_block_scale(p), p->m, kb);
         set_shape(&o[KN_OPND_SB], kn_block_scale(p), kn_family_of(p)->ragged == 'k'
                   ? nb : div_up(nb, 128), kb);
         if (kn_scales_down(p, 'a'))
