@@ -226,6 +226,23 @@ def scales_say_their_mode():
     return wrong or same(got, np.full((32, 32), 256.))
 
 
+def scales_of_batches():
+    """Each problem of a batch has scales of its own, by row and of 128-blocks."""
+    x, y = np.full((3, 33, 256), 0x38, "u1"), np.full((3, 140, 256), 0x38, "u1")
+    types = {"a_type": "fp8", "b_type": "fp8"}
+    s, t = (RNG.integers(1, 5, n).astype("f4") for n in ((3, 33), (3, 140)))
+    wrong = same(GPU.batched(x, y, "f32", scales=(s, t), **types),
+                 256. * wide(s)[:, :, None] * wide(t)[:, None, :])
+    a, b = (RNG.integers(1, 5, n).astype("f4") for n in ((3, 33, 2), (3, 2, 2)))
+    columns = np.repeat(wide(b), 128, 1)[:, :140]
+    refused("sa has 33 scales, row wants 99", GPU.batched, x, y, scale="row",
+            scales=(s[0].copy(), t), **types)
+    refused("scale is tensor, row, block128", GPU.batched, x, y, scale="tensors",
+            scales=(s, t), **types)
+    return wrong or same(GPU.batched(x, y, "f32", scales=(a, b), **types),
+                         128. * np.einsum("bmk,bnk->bmn", wide(a), columns))
+
+
 def nearest(x, values):
     """By looking at every value: the nearest, of two the one of even code."""
     far = abs(values - abs(x))
@@ -388,6 +405,23 @@ def integer_weights():
     refused("scales of groups are of", GPU.gemm, a, b, b_type="i4",
             scales=(None, np.ones((48, 2), "i4")))
     return wrong
+
+
+def eight_bit_weights():
+    """Beside a 16-bit A, which has no scales: one each, one a column, 128-blocks,
+    f32 or bytes. An A of ones and zeros becomes codes that are 448 or 0."""
+    a = (RNG.integers(0, 2, (33, 260))).astype("f2")
+    b = np.full((200, 260), 0x38, "u1")                  # 1, fp8
+    column = RNG.integers(1, 9, 200).astype("f4")
+    block = RNG.integers(1, 9, (2, 3)).astype("f4")
+    of = np.repeat(np.repeat(block, 128, 0)[:200], 128, 1)[:, :260]
+    for s, w in ((np.ones(1, "f4"), 1), (column, column[:, None]), (block, of),
+                 ((block.astype("u1") + 124), 2. ** (of - 3))):
+        got = GPU.gemm(a, b, "f32", b_type="fp8", scales=(None, s))
+        want = wide(a) @ (np.ones((200, 260)) * w).T
+        assert np.allclose(got, want, rtol=1e-5), abs(got - want).max()
+    refused("sb has 5 scales", GPU.gemm, a, b, b_type="fp8", scale="block128",
+            scales=(None, np.ones(5, "f4")))
 
 
 def nvfp4_weights():
@@ -1024,7 +1058,7 @@ CASES = [
     epilogues_of_gate_and_up,
     outputs_of_eight_bits,
     epilogues_name_operands,
-    scales_say_their_mode, packed_types, integer_weights, nvfp4_weights,
+    scales_say_their_mode, scales_of_batches, packed_types, integer_weights, eight_bit_weights, nvfp4_weights,
     maths_of_f32, products_of_f64,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
     tight_groups, grids_are_bounded, quantised_both_ways, moe_by_run, layers_of_moe, quantised_layers_of_moe, codes_of_moe, epilogues_of_moe, narrow_experts_of_moe,

@@ -163,7 +163,7 @@ class Stage:
                 BITS[self.fields["b"]] >= 8 and \
                 not self.fields["b"].startswith("mx"):
             return "tensor"
-        return scale_of(self.sizes, sa, sb, self.fields["b"])
+        return scale_of("moe", self.sizes, sa, sb, self.fields["b"])
 
     def scales_of(self, name, mode):
         """How many scales an operand has."""

@@ -104,10 +104,20 @@ def zeros_shape(many, blocks, n, kind):
     return many * blocks * (-(-n // 2) if kind == "i4" else n)
 
 
-def scale_of(sizes, sa, sb, kind):
+def scale_counts(family, sizes):
+    """How many scales A and B have in each mode that shapes alone tell apart."""
+    many, blocks = sizes.get("g", 1), -(-sizes["k"] // 128)
+    m = sizes["m"] * (many if family == "batched" else 1)
+    wgrad = family == "wgrad"
+    n = sizes["n"] * (1 if wgrad else many)
+    wide = n if wgrad else many * -(-sizes["n"] // 128)
+    return {"tensor": (1, 1), "row": (m, n),
+            "block128": (m * blocks, wide * blocks)}
+
+
+def scale_of(family, sizes, sa, sb, kind):
     """The scale mode that shapes of scales mean."""
-    m, n, k = sizes["m"], sizes["n"], sizes["k"]
-    many = sizes.get("g", 1)
+    k = sizes["k"]
     have = tuple(math.prod(s.shape) if s else 0 for s in (sa, sb))
     if kind.startswith("mx"):
         return "mx32"
@@ -121,15 +131,14 @@ def scale_of(sizes, sa, sb, kind):
         return modes[0]
     if have == (0, 0):
         return "none"
-    modes = {"tensor": (1, 1), "row": (m, n * many),
-             "block128": (m * -(-k // 128), many * -(-n // 128) * -(-k // 128))}
+    modes = scale_counts(family, sizes)
     for mode, want in modes.items():
         if have == want or (have[0] == 0 and have[1] == want[1]):
             return mode
-    have = tuple(h if not s or not padded(s, "block128", k) else
-                 h // s.shape[-1] * -(-k // 128)
-                 for h, s in zip(have, (sa, sb)))
-    if have == modes["block128"]:
+    plain = tuple(h if not s or not padded(s, "block128", k) else
+                  h // s.shape[-1] * -(-k // 128)
+                  for h, s in zip(have, (sa, sb)))
+    if plain == modes["block128"]:
         return "block128"
     raise bad("scales of %d and %d elements are none of %s", *have, ", ".join(
         "%s (%d, %d)" % (mode, *want) for mode, want in modes.items()))
@@ -176,8 +185,8 @@ class Product:
 
     def add_scales(self, scales, mode):
         sa, sb, mode = given_scales(self.quantised, scales, mode)
-        self.fields["scale"] = mode or scale_of(self.sizes, sa, sb,
-                                                self.fields["b"])
+        self.fields["scale"] = mode or scale_of(self.fields["family"], self.sizes,
+                                                sa, sb, self.fields["b"])
         for name, v in (("sa", sa), ("sb", sb)):
             if v is not None:
                 self.add_scale(name, v)
@@ -229,13 +238,30 @@ class Product:
             if math.prod(v.shape) != want:
                 raise bad("%s has %d scales, %s wants %d", name,
                           math.prod(v.shape), self.fields["scale"], want)
-        elif self.fields["scale"] == "block128":
+        else:
+            self.check_count(name, v)
+        if self.fields["scale"] == "block128":
             given = self.fields.setdefault("scale_type", block_type(v))
             if given != block_type(v):
                 raise bad("scales of A and B are of one type, f32 or E8M0")
-        elif v.size != 4 or v.type not in ("f32", None):
+        elif self.fields["scale"] in ("tensor", "row") and \
+                (v.size != 4 or v.type not in ("f32", None)):
             raise bad("%s is not of f32", name)
         self.operand[name] = v
+
+    def check_count(self, name, v):
+        """Scales of a mode that was named are as many as the kernel reads, or more."""
+        mode, k = self.fields["scale"], self.sizes["k"]
+        counts = scale_counts(self.fields["family"], self.sizes)
+        if mode not in counts:
+            raise bad("scale is %s for these types, not %r", ", ".join(counts), mode)
+        want = counts[mode][name == "sb"]
+        pitch = self.fields.get("ld" + name)
+        if pitch:
+            want = want // -(-k // 128) * pitch
+        if math.prod(v.shape) < want:
+            raise bad("%s has %d scales, %s wants %d", name, math.prod(v.shape),
+                      mode, want)
 
     def add_operands(self, epilogue, named):
         """named: {kind: {name: array or number}}; returns the expression with
