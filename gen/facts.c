@@ -91,11 +91,10 @@ enum { FACTORS_NONE, FACTORS_ROW, FACTORS_COLUMN, FACTORS_TENSOR, FACTORS_TENSOR
 static int
 factors_of(const kiln_problem *p)
 {
-    return kn_prequant(p) ? p->scale == KILN_SCALE_ROW ? FACTORS_COLUMN
-                          : p->scale == KILN_SCALE_TENSOR ? FACTORS_TENSOR_B : FACTORS_NONE
-         : kn_weight_factor(p) ? FACTORS_WEIGHT
-         : p->scale == KILN_SCALE_TENSOR ? FACTORS_TENSOR
-         : p->scale == KILN_SCALE_ROW ? FACTORS_ROW : FACTORS_NONE;
+    return kn_weight_factor(p) ? FACTORS_WEIGHT
+         : p->scale == KILN_SCALE_TENSOR ? kn_prequant(p) ? FACTORS_TENSOR_B : FACTORS_TENSOR
+         : p->scale != KILN_SCALE_ROW ? FACTORS_NONE
+         : kn_prequant(p) ? FACTORS_COLUMN : FACTORS_ROW;
 }
 
 /* A jump there and back waits for two lines of instructions, as jumps over it do in each K

@@ -139,7 +139,7 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
         p->scale = KILN_SCALE_TENSOR;
     if (kn_prequant(p) && p->scale > KILN_SCALE_BLOCK128)
         return kn_fail(c, KILN_UNSUPPORTED, "A is quantised in the kernel, and B has one scale "
-                       "(--scale tensor), one a column (row) or one of 128 columns and K (block128)");
+                       "(--scale tensor), one a column (row) or 128-blocks (block128)");
     if (groups != kn_scale_groups(p))
         return kn_fail(c, KILN_BAD_INPUT, "an i4 weight has scales of groups "
                        "along K (--scale group32, group64 or group128), and "

@@ -1,7 +1,7 @@
 /* A of 16 bits quantised in the kernel: 128 K of a row at a time, times an
- * 8-bit B with one scale, one a column or 128-blocks, and 32 K at a time, times an mxfp4 B. Families,
- * types, layouts, scale modes and classes on edge shapes, and rows whose
- * scales are extreme.
+ * 8-bit B with one scale, one a column or 128-blocks, and 32 K at a time, times
+ * an mxfp4 B. Families, types, layouts, scale modes and classes on edge shapes,
+ * and rows whose scales are extreme.
  *
  * usage: prequant TARGET [full|rows]   full: every class of every kind; rows:
  *        those with extreme scales */

@@ -56,23 +56,20 @@ static void
 shape_scales(const kiln_problem *p, struct kn_operand *o)
 {
     int64_t kb = div_up(p->k, kn_scale_k(p)), nb = kn_b_columns(p);
+    bool wgrad = kn_family_of(p)->ragged == 'k';
 
     switch (p->scale) {
     case KILN_SCALE_TENSOR:
-        if (!kn_prequant(p))
-            set_shape(&o[KN_OPND_SA], KILN_F32, 1, 1);
+        set_shape(&o[KN_OPND_SA], KILN_F32, 1, 1);
         set_shape(&o[KN_OPND_SB], KILN_F32, 1, 1);
         break;
     case KILN_SCALE_ROW:
-        if (!kn_prequant(p))
-            set_shape(&o[KN_OPND_SA], KILN_F32, 1, p->m);
+        set_shape(&o[KN_OPND_SA], KILN_F32, 1, p->m);
         set_shape(&o[KN_OPND_SB], KILN_F32, 1, nb);
         break;
     case KILN_SCALE_BLOCK128:
-        if (!kn_prequant(p))
-            set_shape(&o[KN_OPND_SA], kn_block_scale(p), p->m, kb);
-        set_shape(&o[KN_OPND_SB], kn_block_scale(p), kn_family_of(p)->ragged == 'k'
-                  ? nb : div_up(nb, 128), kb);
+        set_shape(&o[KN_OPND_SA], kn_block_scale(p), p->m, kb);
+        set_shape(&o[KN_OPND_SB], kn_block_scale(p), wgrad ? nb : div_up(nb, 128), kb);
         if (kn_scales_down(p, 'a'))
             set_shape(&o[KN_OPND_SA], kn_block_scale(p), kb, p->m);
         if (kn_scales_down(p, 'b'))
@@ -100,6 +97,7 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
     case KILN_NSCALES:
         break;
     }
+    o[KN_OPND_SA].used &= !kn_prequant(p);
     o[KN_OPND_SA].data.scale = !p->zero_points;
     o[KN_OPND_SB].data.scale = true;
 }
