@@ -36,6 +36,14 @@ kn_tuning_a(const kiln_problem *p)
     return p->a == KILN_F16 ? "f16q" : "bf16q";
 }
 
+#define POWERS "block128-e8m0"
+
+const char *
+kn_tuning_scale(const kiln_problem *p)
+{
+    return kn_powers(p) ? POWERS : kn_scale_names[p->scale];
+}
+
 /* ---- fields ------------------------------------------------------------- */
 
 static bool
@@ -93,7 +101,7 @@ complaint(struct kn_ctx *c, enum column col, const char *s)
                kn_name_index(kn_stage_names, KILN_NMOESTAGES, s) >= 0
                ? NULL : "there is no such layout";
     case C_scale:
-        return kn_name_index(kn_scale_names, KILN_NSCALES, s) >= 0
+        return kn_name_index(kn_scale_names, KILN_NSCALES, s) >= 0 || !strcmp(s, POWERS)
                ? NULL : "there are no such scales";
     case C_a:
         if (!strcmp(s, "bf16q") || !strcmp(s, "f16q"))
@@ -254,7 +262,7 @@ describe(struct search *s, const kiln_problem *p)
     s->want[C_a] = kn_tuning_a(p);
     s->want[C_b] = kiln_type_name(p->b);
     s->want[C_out] = kiln_type_name(p->out);
-    s->want[C_scale] = kn_scale_names[p->scale];
+    s->want[C_scale] = kn_tuning_scale(p);
     s->size[C_batch] = p->batch > 1 ? p->batch : 1;
     s->size[C_n] = p->n;
     s->size[C_k] = p->k;

@@ -84,5 +84,8 @@ kiln_status kn_tuning_load(struct kn_ctx *c, const char *files,
 int64_t kn_tuning_rows(const kiln_problem *p);
 /* The type of A as rows name it: "bf16q" is bf16 quantised in the kernel. */
 const char *kn_tuning_a(const kiln_problem *p);
+/* The scale mode as rows name it: "block128-e8m0" is of powers of two, which other
+ * kernels serve best (docs/choosing.md). */
+const char *kn_tuning_scale(const kiln_problem *p);
 
 #endif

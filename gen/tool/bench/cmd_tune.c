@@ -362,7 +362,7 @@ key_of(struct tune *r, const kiln_problem *p)
     kn_putf(&b, "%s,%s,%s,%s,%s,%s,%s,", kiln_target_name(p->target),
             kn_family_names[p->family], kn_layout_names[p->layout],
             kn_tuning_a(p), kiln_type_name(p->b), kiln_type_name(p->out),
-            kn_scale_names[p->scale]);
+            kn_tuning_scale(p));
     if (p->batch > 1)
         kn_putf(&b, "%lld", (long long)p->batch);
     kn_putf(&b, ",%lld,%lld,%s%lld,", (long long)p->n, (long long)p->k,
