@@ -363,10 +363,11 @@ moe_make_layer(struct moe_run *m, struct moe_part *out[KN_MOE_LAUNCHES], int *n)
 }
 
 void
-moe_open_layer(struct moe_run *m)
+moe_open_layer(struct moe_run *m, const struct moe_part *up, const struct moe_part *down)
 {
     kn_json_str(&m->j, "family", kn_family_names[KILN_MOE]);
     kn_json_str(&m->j, "arch", kiln_target_name(m->target));
+    kn_report_layer(&m->j, &up->p, &down->p);
     kn_json_open(&m->j, "stages", '[');
 }
 
@@ -397,7 +398,7 @@ run_layer(struct moe_run *m)
         return kn_fail(m->c, KILN_BAD_INPUT, "a layer needs every workgroup "
                        "of its stages: leave --wg out, or name a --stage");
     KN_TRY(moe_make_layer(m, part, &n));
-    moe_open_layer(m);
+    moe_open_layer(m, part[0], part[1]);
     for (int i = 0; i < n; i++) {
         if (i == 1)
             KN_TRY(moe_hand_over(m, part[0], part[1]));

@@ -117,7 +117,8 @@ kiln_status moe_alloc_part(struct moe_run *m, struct moe_part *s);
 /* The launches of a layer, in order, *n of them; what its report begins with. */
 enum { KN_MOE_LAUNCHES = 3 };
 kiln_status moe_make_layer(struct moe_run *m, struct moe_part *out[KN_MOE_LAUNCHES], int *n);
-void moe_open_layer(struct moe_run *m);
+void moe_open_layer(struct moe_run *m, const struct moe_part *up,
+                    const struct moe_part *down);
 
 /* moe_time.c: the predicted time of a launch that was executed; that of all. */
 void moe_predict_run(struct moe_run *m, struct moe_part *s);

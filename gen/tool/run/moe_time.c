@@ -171,7 +171,7 @@ time_layer(struct moe_run *m)
         return kn_fail(m->c, KILN_BAD_INPUT, "--trace and --svg are of one launch, not of a "
                        "layer: name a --stage");
     KN_TRY(moe_make_layer(m, part, &n));
-    moe_open_layer(m);
+    moe_open_layer(m, part[0], part[1]);
     for (int i = 0; i < n; i++) {
         kn_json_open(&m->j, NULL, '{');
         KN_TRY(time_part(m, part[i]));

@@ -7,6 +7,7 @@
 
 #include "../../../runtime/file.h"
 #include "../../quant.h"
+#include "../../routed.h"
 
 static const char *const finding_names[] = {
 #define X(id, text) text,
@@ -20,6 +21,18 @@ static const char *const modes[] = {
 #undef X
 };
 
+static const char *const b_layouts[] = {
+#define X(id, text) text,
+    KILN_B_LAYOUTS(X)
+#undef X
+};
+
+static const char *const scale_layouts[] = {
+#define X(id, text) text,
+    KILN_SCALE_LAYOUTS(X)
+#undef X
+};
+
 static const char *
 epilogue_text(const kiln_problem *p)
 {
@@ -27,22 +40,75 @@ epilogue_text(const kiln_problem *p)
          : p->epilogue ? kn_epilogue_names[p->epilogue] : "";
 }
 
+/* How many products they are, and of moe whose. */
+static void
+json_products(struct kn_json *j, const kiln_problem *p)
+{
+    const struct kn_family *f = kn_family_of(p);
+
+    if (f->batch)
+        kn_json_int(j, "batch", p->batch);
+    if (f->ragged && !f->routed)
+        kn_json_int(j, "groups", p->groups);
+    if (!f->routed)
+        return;
+    kn_json_str(j, "stage", kn_stage_names[p->stage]);
+    kn_json_int(j, "tokens", p->tokens);
+    kn_json_int(j, "topk", p->topk);
+    kn_json_int(j, "experts", p->groups);
+    kn_json_int(j, "block_m", kn_block_rows(p));
+}
+
+/* How operands are stored, where it is not plainly. */
+static void
+json_stored(struct kn_json *j, const kiln_problem *p)
+{
+    if (p->b_layout)
+        kn_json_str(j, "b_layout", b_layouts[p->b_layout]);
+    if (p->scale_layout)
+        kn_json_str(j, "scale_layout", scale_layouts[p->scale_layout]);
+    if (p->stride_a)
+        kn_json_int(j, "stride_a", p->stride_a);
+    if (p->stride_b)
+        kn_json_int(j, "stride_b", p->stride_b);
+    if (p->stride_c)
+        kn_json_int(j, "stride_c", p->stride_c);
+}
+
+void
+kn_report_layer(struct kn_json *j, const kiln_problem *up, const kiln_problem *down)
+{
+    kn_json_open(j, "problem", '{');
+    kn_json_str(j, "stage", "layer");
+    kn_json_str(j, "a", kiln_type_name(up->a));
+    kn_json_str(j, "b", kiln_type_name(up->b));
+    kn_json_str(j, "out", kiln_type_name(down->out));
+    kn_json_str(j, "scale", kn_scale_names[up->scale]);
+    kn_json_int(j, "tokens", up->tokens);
+    kn_json_int(j, "topk", up->topk);
+    kn_json_int(j, "experts", up->groups);
+    kn_json_int(j, "hidden", up->k);
+    kn_json_int(j, "inter", up->n);
+    kn_json_close(j, '}');
+}
+
 static void
 json_problem(struct kn_json *j, const kiln_problem *p)
 {
     kn_json_open(j, "problem", '{');
+    json_products(j, p);
     kn_json_str(j, "layout", kn_layout_names[p->layout]);
     kn_json_str(j, "a", kiln_type_name(p->a));
     kn_json_str(j, "b", kiln_type_name(p->b));
     kn_json_str(j, "out", kiln_type_name(p->out));
     kn_json_str(j, "scale", kn_scale_names[p->scale]);
-    if (kn_scale_groups(p))
+    if (kn_scale_groups(p) || p->scale_type)
         kn_json_str(j, "scale_type", kn_scale_type_names[p->scale_type]);
     if (p->zero_points)
         kn_json_str(j, "zero_points", kn_zero_point_names[p->zero_points]);
     if (p->math)
         kn_json_str(j, "math", kn_math_names[p->math]);
-    if (kn_codes(p) || kn_writes_scales(p)) {
+    if (kn_codes(p) || kn_writes_scales(p) || kn_family_of(p)->unary) {
         kn_json_str(j, "out_scale", kn_out_scale_names[p->out_scale]);
         kn_json_bool(j, "saturate", !p->overflow);
         if (p->out_scale == KILN_OUT_MX32)
@@ -68,6 +134,9 @@ json_problem(struct kn_json *j, const kiln_problem *p)
         kn_json_int(j, "ldsa", p->ldsa);
     if (p->ldsb)
         kn_json_int(j, "ldsb", p->ldsb);
+    json_stored(j, p);
+    if (p->out2)
+        kn_json_str(j, "out2", kiln_type_name(p->out2));
     if (kn_quant_dual(p))
         kn_json_int(j, "ldc2", p->ldc2);
     if (p->ldsa2)

@@ -89,6 +89,8 @@ kiln_status kn_shares_select(struct kn_ctx *c, const kiln_problem *p,
 /* What was asked. */
 void kn_report_problem(struct kn_tool *t, struct kn_json *j,
                        const kiln_problem *p);
+/* `problem` of moe's whole layer, of gemm1's and gemm2's. */
+void kn_report_layer(struct kn_json *j, const kiln_problem *up, const kiln_problem *down);
 
 /* The same and what was decided, as they are after generation. */
 void kn_report_choice(struct kn_tool *t, struct kn_json *j,
