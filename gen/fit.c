@@ -11,7 +11,7 @@ kn_shareable(const struct kn_config *g)
 {
     uint32_t most = kn_reads_of(g) == KN_READS_TILE ? KN_WIDEST : 256;
 
-    return g->wm * g->wn <= 16 && g->bm <= most && g->bn <= most &&
+    return g->wm && g->wn && g->wm * g->wn <= 16 && g->bm <= most && g->bn <= most &&
            g->bm % (g->wm * 16) == 0 && g->bn % (g->wn * 16) == 0;
 }
 
@@ -50,7 +50,7 @@ kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
     if (kn_writes_scales(p) && g->wm && g->bn && g->bn % (g->wn * wave_columns(p, g))) {
         uint32_t waves = g->wm * g->wn, wn = g->bn / wave_columns(p, g);
 
-        g->wn = wn ? wn : g->wn;
+        g->wn = wn && wn <= waves ? wn : g->wn;
         g->wm = waves / g->wn;
         while (g->wm > 1 && g->bm % (g->wm * 16))
             g->wm /= 2;
