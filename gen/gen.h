@@ -331,7 +331,7 @@ kn_group_unit(const kiln_problem *p)
 static inline int64_t
 kn_scale_size(const kiln_problem *p)
 {
-    bool written = (kn_family_of(p)->unary && p->out_scale == KILN_OUT_MX32) || kn_writes_powers(p);
+    bool written = kn_family_of(p)->unary && kn_output_scale_size(p) == 1;
 
     return p->scale == KILN_SCALE_MX32 || kn_powers(p) || p->scale == KILN_SCALE_NV16 || written ? 1
          : kn_scale_groups(p) && p->scale_type != KILN_SCALE_TYPE_F32 ? 2 : 4;

@@ -23,7 +23,7 @@ kn_output_scale_row(const kiln_problem *p)
     int64_t block = kn_output_block(p);
 
     return p->out_scale == KILN_OUT_ROW ? 4
-         : (p->n + block - 1) / block * (p->out_scale == KILN_OUT_MX32 ? 1 : 4);
+         : (p->n + block - 1) / block * kn_output_scale_size(p);
 }
 
 uint64_t

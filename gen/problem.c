@@ -144,7 +144,8 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "an i4 weight has scales of groups "
                        "along K (--scale group32, group64 or group128), and "
                        "only it does");
-    if (p->scale_type == KILN_SCALE_TYPE_E8M0 ? !kn_powers(p) : p->scale_type && !groups)
+    if (p->scale_type == KILN_SCALE_TYPE_E8M0
+        ? groups || (!kn_powers(p) && !kn_writes_powers(p)) : p->scale_type && !groups)
         return kn_fail(c, KILN_BAD_INPUT, "--scale-type is of scales of groups, f32, f16 or "
                        "bf16, and of 128-blocks, f32 or e8m0");
     if (p->zero_points && !groups)

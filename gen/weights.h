@@ -34,12 +34,18 @@ kn_powers(const kiln_problem *p)
     return p->scale == KILN_SCALE_BLOCK128 && p->scale_type == KILN_SCALE_TYPE_E8M0;
 }
 
-/* The same of what quant writes. */
+/* The same of what is written. */
 static inline bool
 kn_writes_powers(const kiln_problem *p)
 {
-    return p->family == KILN_QUANT && p->out_scale == KILN_OUT_BLOCK128 &&
-           p->scale_type == KILN_SCALE_TYPE_E8M0;
+    return p->out_scale == KILN_OUT_BLOCK128 && p->scale_type == KILN_SCALE_TYPE_E8M0;
+}
+
+/* Bytes of a scale that is written beside an output. */
+static inline int64_t
+kn_output_scale_size(const kiln_problem *p)
+{
+    return p->out_scale == KILN_OUT_MX32 || kn_writes_powers(p) ? 1 : 4;
 }
 
 /* E8M0 scales of both operands, which the scaled matrix instructions of gfx950 multiply

@@ -142,7 +142,7 @@ typedef enum kiln_math { KILN_MATHS(KILN_NAME) KILN_NMATHS } kiln_math;
 /* Scales of an fp8, bf8 or i8 output: an element is code * scale. PLAIN: 1.
  * STATIC: f32 sc[1], read; codes are D * (1 / sc). Written by the kernel: ROW:
  * f32 sc[M], BLOCK128: f32 sc[M, ceil(N/128)], max(|D|, 1e-10) / limit of the
- * type (of quant with SCALE_TYPE_E8M0 the power of two from there up). Nearest even;
+ * type (BLOCK128 with SCALE_TYPE_E8M0 the power of two from there up, bytes). Nearest even;
  * a NaN stays one, of i8 it is 0. MX32, of mxfp8 and mxfp4,
  * their only one: E8M0 sc[M, ceil(N/32)], written (kiln_problem.requant); NaN
  * for a block with a NaN or an infinity. Of family quant columns are K
@@ -306,7 +306,7 @@ typedef struct kiln_problem {
     uint8_t overflow;        /* kernel part: 8-bit floats beyond their
                                 limit are 0: it, 1: a NaN or infinity */
     uint8_t scale_type;      /* kernel part: kiln_scale_type, of GROUP scales, of
-                                BLOCK128 and of quant's own */
+                                BLOCK128, read and written */
     uint8_t quant_flags;     /* kiln_quant_flags */
     uint8_t hadamard;        /* quant: 16 or 32: elements of a transform before;
                                 0: none */

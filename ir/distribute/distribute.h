@@ -520,8 +520,9 @@ void dist_clear_beyond(struct dist *d, const struct dist_scaled *s,
 struct dist_made_scale {
     kn_ref by, written;
 };
-/* max(largest of the four lanes of a row, 1e-10) / limit; its inverse a hair less, so
- * that no product of it is beyond the limit. */
+/* max(most, 1e-10) / limit; its inverse a hair less, so that no product of it is beyond the limit.
+ * power: the least E8M0 that is as much, and its inverse. Of the four lanes of a row, too. */
+struct dist_made_scale dist_scale_of(struct dist *d, uint8_t elem, bool power, kn_ref most);
 struct dist_made_scale dist_plain_scale(struct dist *d, const struct dist_scaled *s,
                                         kn_ref most);
 /* Codes of so many accumulators of a row, the first the wave's number y, times `by`: at[0]

@@ -341,7 +341,7 @@ finish_slab(struct dist *d, struct panel *x, kn_ref n, kn_ref strip)
     dist_scaled_row(d, &x->s, dist_ic(d, KN_OP_mul, n, 16), id_of(d, x, n), at);
     if (!strip)
         dist_stg(d, x->s.scales, dist_only_if(d, x->s.quad0, at[1]), made.written,
-                 KN_T_f32);
+                 x->s.size == 1 ? KN_T_i8 : KN_T_f32);
     r = dist_panel_part(d, x, slab, dist_int(d, 0),
                         dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x)));
     col = strip ? dist_ic(d, KN_OP_mul, strip, 16 * x->blocks)

@@ -218,8 +218,9 @@ write_scale(struct dist *d, struct panel *x, uint32_t n, kn_ref scale, kn_ref wi
 
     dist_scaled_row(d, &x->s, dist_int(d, n * 16), x->s.ids ? x->s.ids[n] : 0, at);
     if (x->scales)
-        at[1] = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul, x->scale, 4));
-    dist_stg(d, x->s.scales, dist_only_if(d, with, at[1]), scale, KN_T_f32);
+        at[1] = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul, x->scale, x->s.size));
+    dist_stg(d, x->s.scales, dist_only_if(d, with, at[1]), scale,
+             x->s.size == 1 ? KN_T_i8 : KN_T_f32);
 }
 
 /* Of the wave's slab n, from registers; the last to come writes the scales, and reads the

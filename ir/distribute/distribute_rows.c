@@ -190,24 +190,23 @@ expand_quantrows(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]), *r = dist_tile(d, i->arg[1]);
     uint32_t n = t->nreg / r->nreg;
-    double limit = dist_limit(d, (uint8_t)i->attr[KN_A_elem]);
+    bool power = i->attr[KN_A_mode];
 
     for (uint32_t x = 0; x < r->nreg; x++) {
-        kn_ref s = dist_op(d, KN_OP_fmax, kn_vf32, r->reg[x],
-                           kn_flt(d->out, 1e-10));
+        struct dist_made_scale made = dist_scale_of(d, (uint8_t)i->attr[KN_A_elem], power,
+                                                    r->reg[x]);
+        kn_ref s = dist_op(d, KN_OP_splat, dist_acc_type(d, t->reg[0]), made.by, 0);
 
-        s = dist_op(d, KN_OP_fmul, kn_vf32, s, kn_flt(d->out, 1 / limit));
-        dist_move(d, r->reg[x], s);
-        s = dist_op(d, KN_OP_rcp, kn_vf32, s, 0);
-        s = dist_op(d, KN_OP_fmul, kn_vf32, s, kn_flt(d->out, 1 - 0x1p-21));
-        s = dist_op(d, KN_OP_splat, dist_acc_type(d, t->reg[0]), s, 0);
+        dist_move(d, r->reg[x], power ? dist_op(d, KN_OP_bits, kn_vf32, made.written, 0)
+                                      : made.written);
         for (uint32_t y = 0; y < n; y++)
             dist_apply(d, KN_OP_fmul, t->reg[x * n + y], s, 0);
     }
     return KILN_OK;
 }
 
-/* rows.put: f32 of the rows, each once, where its id says. */
+/* rows.put: f32 of the rows, or of what acc.quant made bytes the lowest, each once, where
+ * its id says. */
 kiln_status
 expand_rowput(struct dist *d, const struct kn_ins *i)
 {
@@ -218,12 +217,13 @@ expand_rowput(struct dist *d, const struct kn_ins *i)
         dist_operand(d, i->arg[5]), i->attr[KN_A_slots] != 0,
         i->attr[KN_A_plain] != 0 };
     kn_ref n = rows.tokens, once[3];
+    bool byte = i->attr[KN_A_mode];
     kn_ref to;
 
     if (rows.slots)
         n = dist_i2(d, KN_OP_mul, n, rows.topk);
     n = dist_assume(d, dist_i2(d, KN_OP_mul, n, rows.pitch), DIST_NEVER);
-    n = dist_i2(d, KN_OP_sub, n, dist_ic(d, KN_OP_add, rows.pitch, -4));
+    n = dist_i2(d, KN_OP_sub, n, dist_ic(d, KN_OP_add, rows.pitch, byte ? -1 : -4));
     to = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0),
                    dist_clamp(d, n, 0, DIST_NEVER));
     once[0] = dist_op(d, KN_OP_eq, kn_vb1,
@@ -231,8 +231,9 @@ expand_rowput(struct dist *d, const struct kn_ins *i)
     once[2] = dist_int(d, DIST_NEVER);
     for (uint32_t x = 0; x < r->nreg; x++) {
         once[1] = dist_row_offset(d, &rows, ids->reg[x]);
-        dist_stg(d, to, dist_op3(d, KN_OP_select, kn_v32, once), r->reg[x],
-                 KN_T_f32);
+        dist_stg(d, to, dist_op3(d, KN_OP_select, kn_v32, once),
+                 byte ? dist_op(d, KN_OP_bits, kn_v32, r->reg[x], 0) : r->reg[x],
+                 byte ? KN_T_i8 : KN_T_f32);
     }
     return KILN_OK;
 }

@@ -10,6 +10,13 @@ is_mx(const struct dist_scaled *s)
     return s->i->attr[KN_A_cols] == 32;
 }
 
+/* Of 8-bit codes scales that are powers of two, bytes. */
+static bool
+is_power(const struct kn_ins *i)
+{
+    return i->attr[KN_A_cols] != 32 && i->attr[KN_A_mode];
+}
+
 /* Bytes of n columns of codes. */
 static kn_ref
 code_bytes(struct dist *d, const struct dist_scaled *s, kn_ref n)
@@ -62,7 +69,7 @@ dist_scaled(struct dist *d, const struct kn_ins *i, const struct dist_tile *t,
     struct dist_scaled s = { .i = i, .e = dist_epilogue(d, t),
                         .elem = (uint8_t)i->attr[KN_A_elem],
                         .vec = (uint8_t)i->attr[KN_A_vec],
-                        .size = i->attr[KN_A_cols] == 32 ? 1 : 4 };
+                        .size = i->attr[KN_A_cols] == 32 || is_power(i) ? 1 : 4 };
     kn_ref m0 = dist_operand(d, i->arg[2]), n = dist_operand(d, i->arg[5]);
     kn_ref n0 = whole ? dist_int(d, 0) : dist_operand(d, i->arg[3]), rows, row[2];
 
@@ -146,19 +153,34 @@ dist_clear_beyond(struct dist *d, const struct dist_scaled *s,
     dist_add(d, KN_OP_end, 0);
 }
 
-/* Of the largest that all four lanes know. */
-static struct dist_made_scale
-scale_of(struct dist *d, const struct dist_scaled *s, kn_ref most)
+struct dist_made_scale
+dist_scale_of(struct dist *d, uint8_t elem, bool power, kn_ref most)
 {
-    double limit = dist_limit(d, s->elem);
+    double limit = dist_limit(d, elem);
     struct dist_made_scale x;
+    kn_ref u;
 
     most = dist_op(d, KN_OP_fmax, kn_vf32, most, kn_flt(d->out, 1e-10));
     x.written = dist_op(d, KN_OP_fmul, kn_vf32, most, kn_flt(d->out, 1 / limit));
+    if (power) {
+        u = dist_op(d, KN_OP_bits, kn_v32, x.written, 0);
+        u = dist_ic(d, KN_OP_shr, dist_ic(d, KN_OP_add, u, 0x7fffff), 23);
+        x.written = u;
+        u = dist_ic(d, KN_OP_smax, dist_i2(d, KN_OP_sub, dist_int(d, 254), u), 0);
+        x.by = dist_op(d, KN_OP_bits, kn_vf32, dist_ic(d, KN_OP_shl, u, 23), 0);
+        return x;
+    }
     x.by = dist_op(d, KN_OP_rcp, kn_vf32, x.written, 0);
     x.by = dist_op(d, KN_OP_fmul, kn_vf32, x.by,
                    kn_flt(d->out, 1 - 0x1p-21));
     return x;
+}
+
+/* Of the largest that all four lanes know. */
+static struct dist_made_scale
+scale_of(struct dist *d, const struct dist_scaled *s, kn_ref most)
+{
+    return dist_scale_of(d, s->elem, is_power(s->i), most);
 }
 
 struct dist_made_scale

@@ -141,6 +141,7 @@ struct kn_ref_result {
                                 scale (codes.c) */
     bool saturate;           /* codes: what is beyond the type is its limit */
     kiln_out_scale written;  /* ROW, BLOCK128, MX32: the kernel's own scales */
+    bool powers;             /* of BLOCK128: powers of two, E8M0 */
     uint8_t mode;            /* of MX32: kiln_problem.requant */
     const void *scales;      /* those of the rectangle, f32 or E8M0, which
                                 begins and ends where scales do */

@@ -12,6 +12,13 @@ kn_ref_scale_columns(const struct kn_ref_result *r, int64_t n)
          : r->written == KILN_OUT_BLOCK128 ? 128 : n ? n : 1;
 }
 
+/* E8M0, else f32. */
+static bool
+in_bytes(const struct kn_ref_result *r)
+{
+    return r->written == KILN_OUT_MX32 || r->powers;
+}
+
 static uint64_t
 place_of(const struct kn_ref_result *r, int64_t i, int64_t j)
 {
@@ -26,7 +33,7 @@ kn_ref_scale_at(const struct kn_ref_result *r, int64_t i, int64_t j)
     uint64_t at = place_of(r, i, j);
     float s;
 
-    if (r->written == KILN_OUT_MX32) {
+    if (in_bytes(r)) {
         uint8_t e = ((const uint8_t *)r->scales)[at];
 
         return e == 255 ? (double)NAN : ldexp(1, e - 127);
@@ -92,17 +99,32 @@ byte_right(const struct kn_ref_result *r, int got, const struct largest *x)
     return got >= e8m0(r, x->low) && got <= e8m0(r, x->high);
 }
 
+/* The least power of two that is at least s, as a byte. */
+static int
+power_of(double s)
+{
+    int e;
+    double x = frexp(s, &e);
+
+    return isinf(s) ? 255 : 126 + e + (x > 0.5);
+}
+
 bool
 kn_ref_scale_right(const struct kn_ref_result *r, int64_t i, int64_t j)
 {
     struct largest x = largest_of(r, i, j);
     double limit = r->out == KILN_I8 ? 127 : kn_ref_max(r->out, r->target), s;
+    double low = fmax(x.low, 1e-10) / limit * (1 - 0x1p-22);
+    double high = fmax(x.high, 1e-10) / limit * (1 + 0x1p-22);
 
     if (r->written == KILN_OUT_MX32)
         return byte_right(r, ((const uint8_t *)r->scales)[place_of(r, i, j)],
                           &x);
+    if (r->powers) {
+        int got = ((const uint8_t *)r->scales)[place_of(r, i, j)];
+
+        return got >= power_of(low) && (got <= power_of(high) || (x.may && got == 255));
+    }
     s = kn_ref_scale_at(r, i, j);
-    return s >= fmax(x.low, 1e-10) / limit * (1 - 0x1p-22) &&
-           (s <= fmax(x.high, 1e-10) / limit * (1 + 0x1p-22) ||
-            (x.may && isinf(s)));
+    return s >= low && (s <= high || (x.may && isinf(s)));
 }

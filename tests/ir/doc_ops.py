@@ -274,7 +274,7 @@ SENTENCES = {
     "store.quant": "codes of 8 bits or fp4 under scales that are made and "
                    "written, one for `cols=` columns of a row (0: all): "
                    "pointer, tile origin and size as `store`, pitch, pointer "
-                   "to the scales, f32 or of 32 columns E8M0, dense; "
+                   "to the scales, f32, or E8M0 of 32 columns and with `mode=1` of others, dense; "
                    "`random=1` as `store`",
     "store.mx": "gated rows as fp4 or fp8 with an E8M0 scale a block of 32 "
                 "columns: pointers to the first column and its scale, ids, "
@@ -302,7 +302,8 @@ SENTENCES = {
     "rows.max": "largest magnitude of each row, of all columns of the tile: by "
                 "way of an LDS tile with a row of f32 for each wave along N, "
                 "with a barrier, if there are several; a NaN is left out",
-    "acc.quant": "such largest become scales, and the accumulators what `store.rows` makes codes of",
+    "acc.quant": "such largest become scales, with `mode=1` E8M0 for `rows.put`, and the "
+                 "accumulators what `store.rows` makes codes of",
     "rows.put": "write a value a row where its id says: pointer, ids loaded "
                 "before, tokens, slots a token, pitch",
     "store.rows": "write each row where its id says: pointer to the first "

@@ -318,7 +318,7 @@ static const uint8_t *
 read_scales(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
 {
     int64_t per = kn_output_scale_row(&r->p), block = kn_output_block(&r->p);
-    int64_t size = r->p.out_scale == KILN_OUT_MX32 ? 1 : 4;
+    int64_t size = kn_output_scale_size(&r->p);
     int64_t n = (t->cols + block - 1) / block * size;
     int64_t before = row_before(r, t);
     uint8_t *all = KN_NEW(c, uint8_t, (size_t)(t->rows * n));
@@ -368,6 +368,7 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
                 !r->p.expression[0];
     if (kn_writes_scales(&r->p)) {
         res.written = (kiln_out_scale)r->p.out_scale;
+        res.powers = kn_writes_powers(&r->p);
         res.mode = r->p.requant;
         res.saturate = !r->p.overflow;
         res.scales = read_scales(r, c, t);

@@ -530,6 +530,30 @@ a_wrong_element_is_seen(void **state)
     assert_int_equal(check.bad, 1);
 }
 
+/* Of a written power of two: just below 4 limits have 4 and no other, just above 8; an
+ * infinity 255. */
+static void
+a_wrong_power_is_seen(void **state)
+{
+    const double limit = kn_ref_max(KILN_FP8, target);
+    const double most[] = { 3.99 * limit, 4.01 * limit, (double)INFINITY };
+    const uint8_t right[] = { 129, 130, 255 };
+    uint8_t byte;
+    double value, sum = 0;
+    struct kn_ref_result r = { .target = target, .out = KILN_FP8, .k = 1, .exact = true,
+                               .rect = { 0, 0, 1, 1 }, .value = &value, .abssum = &sum,
+                               .written = KILN_OUT_BLOCK128, .powers = true,
+                               .scales = &byte };
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        for (int x = 0; x < 256; x++) {
+            value = -most[i];
+            byte = (uint8_t)x;
+            assert_int_equal(kn_ref_scale_right(&r, 0, 0), x == right[i]);
+        }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -543,6 +567,7 @@ main(int argc, char **argv)
         cmocka_unit_test(every_product_of_nvfp4),
         cmocka_unit_test(scales_of_nvfp4_in_place),
         cmocka_unit_test(a_wrong_element_is_seen),
+        cmocka_unit_test(a_wrong_power_is_seen),
     };
 
     if (argc < 2)

@@ -211,6 +211,8 @@ draw_codes(struct draw *d, kiln_problem *p)
     p->out = codes[below(d, 4)];
     p->out_scale = (uint8_t)below(d, KILN_OUT_MX32);
     p->overflow = p->out != KILN_I8 && one_in(d, 3);
+    if (p->out_scale == KILN_OUT_BLOCK128 && !kn_scale_groups(p) && one_in(d, 2))
+        p->scale_type = KILN_SCALE_TYPE_E8M0;
     if (!kn_targets[p->target].scaled || !one_in(d, 3))
         return;
     p->out = one_in(d, 2) ? KILN_MXFP8 : KILN_MXFP4;

@@ -494,7 +494,7 @@ test_finds_one_tile(void **state)
     uint16_t *got = malloc(sizeof *got * N * N);
     struct kn_ref_result r = {KILN_GFX950, KILN_BF16, 1024, false, got, 0,
                               all,         v,         a,    NULL, 0, false,
-                              KILN_OUT_PLAIN, 0, NULL, KILN_MATH_IEEE, KILN_BF16,
+                              KILN_OUT_PLAIN, false, 0, NULL, KILN_MATH_IEEE, KILN_BF16,
                               false, 0, 0, NULL};
     struct kn_ref_check good = {0}, bad = {0};
 
@@ -566,7 +566,7 @@ test_rule(void **state)
         struct kn_ref_result r = {
             KILN_GFX950, list[i].out, 128, false, &list[i].got, 0,
             {0, 0, 1, 1}, &list[i].want, &list[i].abssum, NULL, 0, false,
-            KILN_OUT_PLAIN, 0, NULL, KILN_MATH_IEEE, KILN_BF16, false, 0, 0, NULL};
+            KILN_OUT_PLAIN, false, 0, NULL, KILN_MATH_IEEE, KILN_BF16, false, 0, 0, NULL};
         struct kn_ref_check c = {0}, e = {0};
 
         kn_ref_compare(&r, &c);

@@ -146,7 +146,7 @@ read_scales(struct kn_ctx *c, struct run *r, const struct kn_rect *t,
             struct kn_ref_result *res)
 {
     int64_t per = kn_output_scale_row(&r->p), block = kn_output_block(&r->p);
-    int64_t size = r->p.out_scale == KILN_OUT_MX32 ? 1 : 4;
+    int64_t size = kn_output_scale_size(&r->p);
     size_t n = (size_t)((t->cols + block - 1) / block * size);
     int64_t first = t->m0 + res->row0;
     uint8_t *all = KN_NEW(c, uint8_t, (size_t)t->rows * n);
@@ -381,9 +381,8 @@ write_scales(struct run *r)
 
     if (!v->seen || !kn_writes_scales(&r->p))
         return KILN_OK;
-    strncpy(a.dtype, r->p.out_scale == KILN_OUT_MX32 ? "|u1" : "<f4",
-            sizeof a.dtype - 1);
-    a.elem = r->p.out_scale == KILN_OUT_MX32 ? 1 : 4;
+    a.elem = (uint32_t)kn_output_scale_size(&r->p);
+    strncpy(a.dtype, a.elem == 1 ? "|u1" : "<f4", sizeof a.dtype - 1);
     a.bytes = o->size;
     bytes = KN_NEW(r->c, uint8_t, a.bytes);
     KN_TRY(kn_session_read(r->s, r->job.at.sc, bytes, a.bytes));

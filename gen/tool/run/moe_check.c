@@ -337,8 +337,9 @@ read_scales(const struct moe_run *m, const struct moe_part *s,
 {
     int64_t block = kn_output_block(&s->p);
     size_t row = (size_t)kn_output_scale_row(&s->p);
-    size_t first = 4 * (size_t)(res->rect.n0 / block);
-    size_t some = 4 * (size_t)((res->rect.cols + block - 1) / block);
+    size_t size = (size_t)kn_output_scale_size(&s->p);
+    size_t first = size * (size_t)(res->rect.n0 / block);
+    size_t some = size * (size_t)((res->rect.cols + block - 1) / block);
     uint8_t *to = KN_NEW(m->c, uint8_t, (size_t)res->rect.rows * some + 1);
 
     for (int64_t i = 0; i < res->rect.rows; i++)
@@ -346,6 +347,7 @@ read_scales(const struct moe_run *m, const struct moe_part *s,
                                row * (uint64_t)output_row(m, s, ids[i]),
                                to + (size_t)i * some, some));
     res->written = (kiln_out_scale)s->p.out_scale;
+    res->powers = kn_writes_powers(&s->p);
     res->saturate = true;
     res->scales = to;
     return KILN_OK;

@@ -266,8 +266,9 @@ write_scales(struct moe_run *m, const struct moe_part *s)
 {
     const struct kn_value *v = &m->t->cli->v[KN_FLAG_out_scale_file];
     int64_t row = kn_output_scale_row(&s->p);
-    struct kn_npy a = { .ndim = s->p.out_scale == KILN_OUT_ROW ? 1 : 2, .elem = 4,
-                        .dtype = "<f4", .bytes = kn_output_scales(&s->p) };
+    struct kn_npy a = { .ndim = s->p.out_scale == KILN_OUT_ROW ? 1 : 2,
+                        .elem = (uint32_t)kn_output_scale_size(&s->p),
+                        .bytes = kn_output_scales(&s->p) };
 
     if (!v->seen)
         return KILN_OK;
@@ -275,7 +276,8 @@ write_scales(struct moe_run *m, const struct moe_part *s)
         return kn_fail(m->c, KILN_BAD_INPUT, "--out-scale-file of moe is for "
                        "gemm1 with --out-scale row or block128");
     a.shape[0] = (int64_t)a.bytes / row;
-    a.shape[1] = row / 4;
+    a.shape[1] = row / (int64_t)a.elem;
+    strncpy(a.dtype, a.elem == 1 ? "|u1" : "<f4", sizeof a.dtype - 1);
     a.data = KN_NEW(m->c, uint8_t, a.bytes + 1);
     KN_TRY(kn_session_read(m->s, s->scales, a.data, a.bytes));
     return kn_npy_write(m->c, v->s, &a);

@@ -146,9 +146,12 @@ static kiln_out_scale
 written_scales(const struct moe_run *m, const struct moe_part *up,
                const struct moe_part *down)
 {
-    if (down->p.scale == KILN_SCALE_ROW && !kn_prequant(&down->p) &&
-        !strstr(up->p.expression, "tensor:"))
+    bool codes = !kn_prequant(&down->p) && !strstr(up->p.expression, "tensor:");
+
+    if (codes && down->p.scale == KILN_SCALE_ROW)
         return KILN_OUT_ROW;
+    if (codes && down->p.scale == KILN_SCALE_BLOCK128 && up->p.n % 128 == 0)
+        return KILN_OUT_BLOCK128;
     return (down->p.a == KILN_MXFP4 || down->p.a == KILN_MXFP8) &&
                    kn_targets[m->target].scaled && up->p.n % 32 == 0
            ? KILN_OUT_MX32 : KILN_OUT_PLAIN;
@@ -168,7 +171,7 @@ moe_requantise(struct moe_run *m, struct moe_part *up,
     if (!can || (v->seen && !v->i))
         return KILN_OK;
     up->p.out = down->p.a;
-    if (can == KILN_OUT_ROW)
+    if (can != KILN_OUT_MX32)
         up->p.out_scale = (uint8_t)can;
     else
         up->p.requant = (uint8_t)(v->seen ? v->i - 1 : KN_MX_EVEN);

@@ -156,11 +156,10 @@ shape_arrays(const kiln_problem *p, struct kn_operand *o)
 static void
 shape_out_scales(const kiln_problem *p, struct kn_operand *o)
 {
-    bool mx = p->out_scale == KILN_OUT_MX32;
-    int64_t row = kn_output_scale_row(p) / (mx ? 1 : 4);
+    int64_t size = kn_output_scale_size(p), row = kn_output_scale_row(p) / size;
 
     if (kn_writes_scales(p))
-        set_shape(o, mx ? p->out : KILN_F32,
+        set_shape(o, size == 1 ? KILN_MXFP8 : KILN_F32,
                   (int64_t)kn_output_scales(p) / kn_output_scale_row(p), row);
     else
         set_shape(o, KILN_F32, 1, 1);
@@ -592,6 +591,7 @@ kn_operands_codes(const kiln_problem *p, struct kn_operands_set *s,
     out->saturate = !p->overflow;
     if (kn_writes_scales(p)) {
         out->written = (kiln_out_scale)p->out_scale;
+        out->powers = kn_writes_powers(p);
         return;
     }
     if (p->out_scale)

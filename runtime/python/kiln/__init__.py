@@ -398,7 +398,9 @@ class Device(Layers, _Owner):
         made, written = {"c": target}, getattr(product, "written", None)
         if written:
             scales = self._empty(written_shape(product.output_shape(), written),
-                                 "fp8" if written == "mx32" else "f32", stays)
+                                 "fp8" if written == "mx32" or
+                                 product.fields.get("scale_type") == "e8m0"
+                                 else "f32", stays)
             made["sc"] = view(scales)
         if beta and (out is None or isinstance(out, str)):
             raise bad("beta= adds to out=, which is not there")
