@@ -502,6 +502,17 @@ settle_scale_turns(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     g->scale_turns = kn_tile_lds(c, p, &try) <= kn_targets[p->target].lds ? try.scale_turns : 0;
 }
 
+/* Scales that multiply products lie in LDS, which some tiles have no room for. */
+static void
+settle_folds(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config try = *g;
+
+    try.unfolded = 1;
+    if (kn_stays_unfolded(p, g) && kn_tile_lds(c, p, &try) <= kn_targets[p->target].lds)
+        g->unfolded = 1;
+}
+
 kiln_status
 kn_choose_as_it_is(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                    struct kn_buf *why)
@@ -559,8 +570,7 @@ kn_choose_as_it_is(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     KN_TRY(choose_rest(c, p, g));
     if (!g->run)
         g->run = kn_quantised_run(p, g);
-    if (kn_stays_unfolded(p, g))
-        g->unfolded = 1;
+    settle_folds(c, p, g);
     if (!asked.scale_turns)
         settle_scale_turns(c, p, g);
     if (!asked.domain.align_a)

@@ -533,8 +533,8 @@ gatherable(struct dist *d, const struct kn_lds *l)
     struct kn_geom g = kn_geometry(d->in, l);
 
     return !outer_shift(l) && !l->panel && !l->lag &&
-           (l->gk || (l->slots && !l->mem && l->cols == 1 && !l->unaligned &&
-                      g.chunk * 8 == kn_memory_bits(l)));
+           (l->gk || (l->slots && (!l->mem || l->kdiv != 1) && l->cols == 1 && !l->unaligned &&
+                      g.chunk * 8 == kn_elems[l->elem].bits));
 }
 
 /* K-outer: elements of n rows side by side. */

@@ -13,7 +13,7 @@ struct picked {
     const int32_t *ids;
     int64_t topk;            /* 0: row token, else token * topk + slot */
     uint64_t row;            /* bytes from one to the next */
-    bool down;               /* f32 that are stored K-outer */
+    uint64_t down;           /* bytes of each, of scales that are stored K-outer, or 0 */
 };
 
 static void
@@ -21,9 +21,9 @@ pick(const struct picked *k, uint64_t row, uint64_t at, void *to, uint64_t n)
 {
     if (!k->down)
         kn_operand_fill(k->from, row * k->row + at, to, n);
-    for (uint64_t i = 0; k->down && i < n; i += 4)
-        kn_operand_fill(k->from, (at + i) / 4 * k->from->data.row_bytes + 4 * row,
-                        (uint8_t *)to + i, 4);
+    for (uint64_t i = 0; k->down && i < n; i += k->down)
+        kn_operand_fill(k->from, (at + i) / k->down * k->from->data.row_bytes + k->down * row,
+                        (uint8_t *)to + i, k->down);
 }
 
 static void
@@ -228,10 +228,10 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
     uint32_t id = (uint32_t)ids[0];
     uint64_t e = (uint64_t)s->r->expert[(int64_t)(id & 0xffffff) *
                                         s->r->topk + (int64_t)(id >> 24)];
-    bool down = kn_scales_down(p, 'a');
-    struct picked a = { s->a, ids, topk, (uint64_t)t.a, false };
+    uint64_t down = kn_scales_down(p, 'a') ? (uint64_t)kn_scale_size(p) : 0;
+    struct picked a = { s->a, ids, topk, (uint64_t)t.a, 0 };
     struct picked sa = { s->sa, ids, topk,
-                         down ? ((uint64_t)p->k + 127) / 128 * (uint64_t)kn_scale_size(p)
+                         down ? ((uint64_t)p->k + 127) / 128 * down
                          : rows ? s->sa->data.row_bytes : 4, down };
     struct kn_ref_problem q = {
         .target = p->target, .layout = KILN_NT, .scale = p->scale,
