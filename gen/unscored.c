@@ -51,7 +51,8 @@ kn_other_rows_unknown(const kiln_problem *p, const struct kn_score *s)
 
 /* Batches of MX scales are loaded whole in front of the loop, of a K of hardly a tile too; of
  * 4 bits, whose K tile is long, where rows begin at lines as well, but for tiles so wide
- * that they are one round. */
+ * that they are one round; of others' K tiles that are as long one alone, or where half of the
+ * tile has no rows. */
 static bool
 loads_ahead(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
@@ -59,10 +60,11 @@ loads_ahead(const kiln_problem *p, const struct kn_score *s, const struct kn_con
     bool round = s->bn > 256 && kn_tiles_of(p, s->bm, s->bn) <= kn_cus(p);
     bool brief = four && !round && !kn_schedules[g->schedule].asm_only &&
                  3 * p->k < 2 * (int64_t)s->bk;
+    bool deep = !four && s->bk > 128 && (p->k <= s->bk || 2 * kn_mean_rows(p) <= s->bm);
 
     return kn_mx_scales(p) && kn_schedules[s->schedule].asm_only &&
-           (brief || (kn_class_is_odd(s->class) && p->k < 2 * (int64_t)s->bk &&
-                      !(s->walks && g->cus)));
+           (brief || deep || (kn_class_is_odd(s->class) && p->k < 2 * (int64_t)s->bk &&
+                              !(s->walks && g->cus)));
 }
 
 /* Groups whose last tiles, of some rows, are much of what they have, but for weights that a larger

@@ -440,10 +440,10 @@ try_direct(struct bench *b, uint32_t bk)
 }
 
 static void
-try_8wave(struct bench *b, uint32_t bk)
+try_all(struct bench *b, enum kn_schedule schedule, const struct tile *t, size_t n, uint32_t bk)
 {
-    for (size_t i = 0; i < COUNT(eight); i++)
-        try_row(b, KN_SCHED_8WAVE, &eight[i], bk, false);
+    for (size_t i = 0; i < n; i++)
+        try_row(b, schedule, &t[i], bk, false);
 }
 
 static void
@@ -491,8 +491,7 @@ try_eight(struct bench *b, uint32_t bk)
 {
     if (b->target != KILN_GFX942 || b->k->scale || kn_type_bits[b->k->a] > 16)
         return;
-    for (size_t i = 0; i < COUNT(four_of_eight); i++)
-        try_row(b, KN_SCHED_4WAVE, &four_of_eight[i], bk, false);
+    try_all(b, KN_SCHED_4WAVE, four_of_eight, COUNT(four_of_eight), bk);
 }
 
 /* Walks of types that are multiplied as they lie, whose stores are half of what a short K takes. */
@@ -538,7 +537,7 @@ run(struct bench *b)
     try_direct(b, bk);
     try_all_lines(b);
     if (gfx950 && (!b->k->converted || b->k->scale == KILN_SCALE_BLOCK128))
-        try_8wave(b, bk);
+        try_all(b, KN_SCHED_8WAVE, eight, COUNT(eight), bk);
     for (size_t i = 0; i < COUNT(four) && !b->k->converted; i++) {
         /* Two of them on a compute unit that convert their weights: launches
          * take 1.2 to 1.5 times what their score says. */
@@ -559,9 +558,11 @@ run(struct bench *b)
         try_row(b, KN_SCHED_4WAVE, &four[i], bk4, false);
         if (has_half_rows(b))
             try_row(b, KN_SCHED_4WAVE, &four[i], bk4 / 2, false);
-        if (gfx950 && six && !b->k->odd)
+        if (gfx950 && deepens(b->k))
             try_row(b, KN_SCHED_4WAVE, &four[i], 256, false);
     }
+    if (gfx950 && deepens(b->k))
+        try_all(b, KN_SCHED_4WAVE, deep, COUNT(deep), 256);
     if (!b->k->converted)
         try_eight(b, bk);
     try_walks(b, bk);

@@ -91,4 +91,15 @@ folds(const struct class *k)
            !k->unfolded;
 }
 
+/* `4-wave` of gfx950 has K tiles of 256, too: rows of 4 bits beside 8 are whole lines then, and
+ * those of shuffled scales alone are divided in shares. */
+static bool
+deepens(const struct class *k)
+{
+    bool six = k->scale == KILN_SCALE_MX32 && kn_type_mx[k->a] && kn_type_bits[k->a] == 6;
+    bool whole = kn_type_mx[k->a] && kn_type_bits[k->a] == 8 && (is_mixed(k) || k->shuffled);
+
+    return !k->odd && (six || whole);
+}
+
 #endif
