@@ -419,7 +419,7 @@ try_simple(struct bench *b, const struct tile *t, uint32_t bk)
     bool plain = !b->k->converted && b->k->scale == KILN_SCALE_NONE;
     bool whole = kn_targets[b->target].slots_4wave == 1 && bits == 8 && plain;
 
-    if (b->k->b == KILN_I4)
+    if (b->k->b == KILN_I4 || b->k->quant)
         try_row(b, KN_SCHED_SIMPLE, t, bk / 2, false);
     if (!t->stages && (whole || (bk == 256 && !b->k->shuffled)))
         try_row(b, KN_SCHED_SIMPLE, t, bk / 2, false);
