@@ -124,6 +124,21 @@ half_lines(const kiln_problem *p, const struct kn_score *s, const struct kn_conf
             (area == 32 * 32 && 4 * kn_tiles_of(p, 16, 16) <= kn_cus(p)));
 }
 
+/* Wide tiles of few rows: of groups, whose rows differ, or of which half is empty, or a K tile
+ * alone; and of weights of 8 bits, where rows were measured with 4. */
+static bool
+wide_of_few(const kiln_problem *p, const struct kn_score *s)
+{
+    bool wide = s->bm <= 64 && 2 * s->bn >= 5 * s->bm &&
+                (s->wm == 2 || (s->bm == 32 && s->bn > 128));
+    bool eight = s->bm == 32 && s->wm * s->wn == 8;
+    bool loads = kn_widens_scaled(p) && kn_type_bits[p->b] > 4;
+
+    return (wide || eight) && kn_targets[p->target].scaled && s->layout == KILN_NT &&
+           s->schedule == KN_SCHED_SIMPLE && !kn_class_is_odd(s->class) &&
+           (kn_family_of(p)->ragged || 2 * kn_mean_rows(p) <= s->bm || p->k <= s->bk || loads);
+}
+
 /* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
  * than the choice has, or any in `4-wave` of eight waves that widen nothing, or of a short K
  * that are stored an element a lane; a loop straight from memory where K is long; one slot of
@@ -136,7 +151,7 @@ kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct k
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
             p->k > SHORT * (int64_t)s->bk) ||
-           loads_ahead(p, s, g) || wider_than_six(p, s) ||
+           loads_ahead(p, s, g) || wider_than_six(p, s) || wide_of_few(p, s) ||
            half_lines(p, s, g) ||
            (kn_converts_in_one_slot(p, s->stages, s->bk) &&
             (few_tiles(p, s) || long_rows(p, s))) ||

@@ -428,6 +428,13 @@ try_simple(struct bench *b, const struct tile *t, uint32_t bk)
         try_row(b, KN_SCHED_SIMPLE, t, 2 * bk, false);
 }
 
+static void
+try_all(struct bench *b, enum kn_schedule schedule, const struct tile *t, size_t n, uint32_t bk)
+{
+    for (size_t i = 0; i < n; i++)
+        try_row(b, schedule, &t[i], bk, false);
+}
+
 /* Loops straight from memory: of types that are multiplied as they lie, in `nt`. */
 static void
 try_direct(struct bench *b, uint32_t bk)
@@ -435,15 +442,7 @@ try_direct(struct bench *b, uint32_t bk)
     if (b->k->scale != KILN_SCALE_NONE || b->k->odd || strcmp(b->layout, "nt") ||
         kn_type_bits[b->k->a] > 16)
         return;
-    for (size_t i = 0; i < COUNT(direct); i++)
-        try_row(b, KN_SCHED_DIRECT, &direct[i], bk, false);
-}
-
-static void
-try_all(struct bench *b, enum kn_schedule schedule, const struct tile *t, size_t n, uint32_t bk)
-{
-    for (size_t i = 0; i < n; i++)
-        try_row(b, schedule, &t[i], bk, false);
+    try_all(b, KN_SCHED_DIRECT, direct, COUNT(direct), bk);
 }
 
 static void
@@ -481,8 +480,7 @@ try_widened(struct bench *b, uint32_t bk)
     size_t n = b->target != KILN_GFX942 || !kn_widens_scaled(&p) ? 0
              : b->k->odd ? WIDENED_ODD : COUNT(widened);
 
-    for (size_t i = 0; i < n; i++)
-        try_row(b, KN_SCHED_4WAVE, &widened[i], bk, false);
+    try_all(b, KN_SCHED_4WAVE, widened, n, bk);
 }
 
 /* `4-wave` shared by eight waves, which have registers for rows at any byte. */
@@ -530,6 +528,8 @@ run(struct bench *b)
     }
     for (size_t i = 0; gfx950 && b->k->odd && strcmp(b->layout, "nt") && i < COUNT(turned); i++)
         try_simple(b, &turned[i], bk);
+    for (uint32_t x = bk; gfx950 && b->k->wide && !strcmp(b->layout, "nt") && x <= 256; x *= 2)
+        try_all(b, KN_SCHED_SIMPLE, wide, COUNT(wide), x);
     try_codes(b, bk);
     try_reads(b, bk);
     try_widened(b, bk);

@@ -18,20 +18,22 @@ static const struct class {
     kiln_b_layout words;
     bool transposed;         /* scales of an i4 B, with zero points */
     int64_t products;        /* of a batch, which share the columns; 0: one */
+    bool wide;               /* gfx950: more wide tiles of few rows */
 } classes[] = {
     { "H", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 64 },
     { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
     { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
-    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", .bk = 128, .converted = true },
-    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128 },
+    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", .bk = 128, .converted = true,
+      .wide = true },
+    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128, .wide = true },
     { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
     { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
-    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256 },
+    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .wide = true },
     { "E5", KILN_MXBF8, KILN_MXBF8, KILN_SCALE_MX32, 0, "nt nn tn", .bk = 64 },
     { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .converted = true },
-    { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
+    { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .wide = true },
     { "WS", KILN_BF16, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
-    { "NV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64 },
+    { "NV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64, .wide = true },
     { "I4", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true },
     { "IT", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
       .transposed = true },
@@ -42,7 +44,7 @@ static const struct class {
     { "GQ", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
       .words = KILN_B_GPTQ, .transposed = true },
     { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", .bk = 128,
-      .converted = true },
+      .converted = true, .wide = true },
     { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true },
     { "N44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .unfolded = true },
     { "N66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .unfolded = true },
