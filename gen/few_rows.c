@@ -120,17 +120,18 @@ shares_k(const kiln_problem *p, uint32_t waves, uint32_t turns)
  * widened take gemv longer. What is multiplied as f16 for an e5m2 has no bound. */
 struct most {
     uint8_t plain[FORM_ROWS], eights[FORM_ROWS];      /* of MX: 8 bits, */
-    uint8_t flat[FORM_ROWS], narrow[FORM_ROWS];       /* fewer of a short and a long K */
+    uint8_t flat[FORM_ROWS], middle[FORM_ROWS];       /* fewer of a short K, */
+    uint8_t narrow[FORM_ROWS];                        /* of three quarters of a turn, of more */
     uint8_t unlike[FORM_ROWS];
     uint8_t widened[FORM_ROWS], widened8[FORM_ROWS];  /* beside 16 bits; from 8 */
 };
 
 static const struct most direct = { { 48, 24, 18, 18 }, { 24, 18, 18, 18 }, { 24, 18, 18, 18 },
-                                    { 48, 32, 32, 32 }, { 18, 18, 18, 18 }, { 0, 16, 6, 6 },
-                                    { 6, 6, 6, 6 } },
+                                    { 32, 20, 18, 18 }, { 48, 32, 32, 32 }, { 18, 18, 18, 18 },
+                                    { 0, 16, 6, 6 }, { 6, 6, 6, 6 } },
                          by_registers = { { 32, 24, 18, 18 }, { 0, 0, 28, 28 }, { 24, 12, 8, 8 },
-                                          { 0, 0, 28, 28 }, { 0 }, { 0, 16, 6, 6 },
-                                          { 0, 6, 6, 6 } };
+                                          { 112, 27, 8, 8 }, { 0, 0, 28, 28 }, { 0 },
+                                          { 0, 16, 6, 6 }, { 0, 6, 6, 6 } };
 
 static bool
 has_too_many_columns(const kiln_problem *p, uint32_t rows)
@@ -140,7 +141,8 @@ has_too_many_columns(const kiln_problem *p, uint32_t rows)
     const uint8_t *most = a != kn_type_bits[p->b] ? a < 16 ? m->unlike
                         : kn_type_bits[p->b] == 8 ? m->widened8 : m->widened
                         : !kn_mx_scales(p) ? m->plain
-                        : a == 8 ? m->eights : p->k > DEEP ? m->narrow : m->flat;
+                        : a == 8 ? m->eights : p->k > DEEP ? m->narrow
+                        : 4 * p->k >= 3 * DEEP ? m->middle : m->flat;
 
     return kn_class_of(p) != KN_CLASS_E5 && most[log2_of(rows)] &&
            p->n > most[log2_of(rows)] * (int64_t)kn_cus(p);
