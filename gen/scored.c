@@ -147,6 +147,7 @@ static double
 better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
+    bool widens = kn_widens_scaled(p), soon = widens && kn_targets[p->target].scaled;
     int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
     double walk = kn_walk_lead(p, g), narrow = kn_narrow_lead(p, g), early = early_lead(p, g);
 
@@ -161,14 +162,14 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
         p->layout == KILN_TN && (g->domain.align_a < 4 || g->domain.align_b < 4))
         return 1.1;
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only &&
-        (kn_direct(p, g) || p->a == KILN_I8 || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
+        (kn_direct(p, g) || p->a == KILN_I8 || (widens && (!soon || g->wm * g->wn < 8))))
         return 1.04;
     if (kn_widens_late(p, g) && g->stages == 1 && 2 * p->m <= g->bm * many)
         return 1.5;
     if (kn_widens_late(p, g) && g->stages == 1 && g->bm * g->bn < LARGE &&
         (kn_scale_k(p) < 64 || p->b_layout == KILN_B_AWQ))
         return 1.06;
-    if (kn_schedules[g->schedule].asm_only && g->wm * g->wn == 8 && !kn_widens_scaled(p))
+    if (kn_schedules[g->schedule].asm_only && g->wm * g->wn == 8 && !soon)
         return !kn_class_is_odd(kn_class_of(p)) || p->layout == KILN_NT ? 1.025
              : p->layout == KILN_NN ? 1.1 : 1.06;
     if (kn_widens_late(p, g) && g->stages > 1 && !kn_widens_late(p, from))
