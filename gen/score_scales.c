@@ -44,7 +44,7 @@ static int64_t
 scale_bytes(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_mx_scales(p) ? g->bk / kn_scale_k(p)
-         : kn_blocks(p) && !p->scale_layout ? g->bk / 32 : 0;
+         : kn_blocks(p) && !p->scale_layout ? g->bk / kn_scale_k(p) * kn_scale_size(p) : 0;
 }
 
 /* K tiles whose scales come together, of open slots with those of the row. */
