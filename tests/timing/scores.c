@@ -561,7 +561,7 @@ run(struct bench *b)
         if (gfx950 && deepens(b->k))
             try_row(b, KN_SCHED_4WAVE, &four[i], 256, false);
     }
-    if (gfx950 && deepens(b->k))
+    if (gfx950 && !six && deepens(b->k))
         try_all(b, KN_SCHED_4WAVE, deep, COUNT(deep), 256);
     if (!b->k->converted)
         try_eight(b, bk);
