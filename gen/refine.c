@@ -114,6 +114,28 @@ add_slot(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         *g = three;
 }
 
+/* Small tiles beside batches of scales, alone on their compute units: the slots that scores were
+ * measured with have less on its way than memory takes to answer, by lines one K tile less again,
+ * and between them and twice as many there is no number that batches repeat with. 0.85 to 1.02 of
+ * the time; one wave asks for so many too slowly. */
+static void
+double_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    uint32_t waves = g->wm * g->wn, shares = g->split_k ? g->split_k : 1;
+    uint32_t most = g->copies == KN_COPIES_LINES && waves > 2 ? 16384 : 8192; /* bytes of a K tile */
+    uint32_t bits = g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b];
+    struct kn_config eight = *g;
+
+    eight.stages = KN_MAX_STAGES;
+    if (g->stages == KN_MAX_STAGES / 2 && waves > 1 && kn_reads_of(g) == KN_READS_STEP &&
+        kn_mx_scales(p) && kn_one_product(p) && kn_direct(p, g) && bits * g->bk <= 8 * most &&
+        p->k >= (int64_t)(KN_MAX_STAGES * shares * g->bk) && !g->cus &&
+        kn_tiles_of(p, g->bm, g->bn) * shares <= kn_cus(p) && !kn_line_ring(p, g) &&
+        kn_scale_batch(p, &eight) && !kn_form_lacks(p, &eight) &&
+        kn_has_registers(c, p, &eight) && kn_tile_fit(c, p, &eight))
+        *g = eight;
+}
+
 /* Loops whose waves run half a K tile apart do so for nothing in a short K: of up to four K tiles
  * the tile in `simple` takes 0.89 to 0.96 of the time, but of 128-blocks up to 1.17 (20 drawn). */
 static void
@@ -189,6 +211,7 @@ kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked
     if (!asked->stages) {
         drop_slots(c, p, g);
         add_slot(c, p, g);
+        double_slots(c, p, g);
     }
     if (!asked->stages && !kn_family_of(p)->routed && kn_widens_read(p, g) &&
         kn_scales_in_turns(p, g) && !needs_slots(p, g))
