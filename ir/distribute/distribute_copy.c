@@ -2,6 +2,7 @@
  * registers, and zeroing the K tail of a staged tile. */
 #include <string.h>
 
+#include "clip.h"
 #include "widen.h"
 #include "cut.h"
 
@@ -263,9 +264,8 @@ dist_store_lds(struct dist *d, struct dist_place at, kn_ref v, uint32_t bytes)
     n->attr[KN_A_elem] = memory_elem(bytes);
 }
 
-/* Where this lane has a chunk of its own put. */
-static struct dist_place
-written_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
+struct dist_place
+dist_written_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
 {
     const struct kn_lds *l = dist_lds(d, lds);
     uint32_t chunk = kn_geometry(d->in, l).chunk;
@@ -291,7 +291,7 @@ put_chunks(struct dist *d, kn_ref slot, const struct dist_put *x)
         else
             dist_put_unaligned(d, slot, t, s);
     for (uint32_t s = x->from; !shifted && s < x->to; s++)
-        dist_store_lds(d, written_place(d, slot, t->lds, s),
+        dist_store_lds(d, dist_written_place(d, slot, t->lds, s),
                   g.own ? own_chunk(d, t, s)
                         : pack_chunk(d, t->reg + s * per, g.chunk, l->unit),
                   g.chunk);
@@ -499,8 +499,8 @@ dist_keep_mask(struct dist *d, kn_ref valid)
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
-static kn_ref
-load_lds(struct dist *d, struct dist_place at, uint32_t bytes)
+kn_ref
+dist_load_lds(struct dist *d, struct dist_place at, uint32_t bytes)
 {
     kn_ref dst = dist_temp(d, load_type(bytes));
     struct kn_ins *n = dist_add(d, KN_OP_lds_ld, dst);
@@ -519,7 +519,7 @@ dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(at.slot));
     uint32_t nw = bytes > 4 ? bytes / 4 : 1;
     bool nans = dist_row_nans(d, l);
-    kn_ref v = load_lds(d, at, bytes), w[4];
+    kn_ref v = dist_load_lds(d, at, bytes), w[4];
 
     for (uint32_t x = 0; x < nw; x++) {
         w[x] = dist_i2(d, KN_OP_and, nw > 1 ? dist_slice(d, v, x) : v,
@@ -534,14 +534,13 @@ dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint
 static void
 clip_dword(struct dist *d, struct dist_place at, kn_ref row, kn_ref klen)
 {
-    kn_ref within = dist_op(d, KN_OP_slt, kn_vb1, row, klen), had = load_lds(d, at, 4);
+    kn_ref within = dist_op(d, KN_OP_slt, kn_vb1, row, klen), had = dist_load_lds(d, at, 4);
 
     dist_store_lds(d, at, dist_pick(d, within, had, dist_int(d, 0)), 4);
 }
 
-/* The first K row beyond the end may share its first dword with the last, and no other. */
-static void
-clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
+void
+dist_clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
 {
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(slot));
     struct kn_geom g = kn_geometry(d->in, l);
@@ -552,7 +551,7 @@ clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
             row = dist_abreast_row(d, &g, s);
         else
             dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &k);
-        clip_dword(d, written_place(d, slot, (int)KN_REF_LDS(slot), s), row, klen);
+        clip_dword(d, dist_written_place(d, slot, (int)KN_REF_LDS(slot), s), row, klen);
     }
     for (uint32_t s = 0; g.transpose && s < g.steps; s++) {
         dist_block_place(d, l, dist_chunk_id(d, s), &k, &row);
@@ -561,39 +560,4 @@ clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
         for (uint32_t p = 0; p < g.pb; p++)
             clip_block_run(d, slot, (struct block_part){ s, p, 0 }, valid);
     }
-}
-
-/* clip: K at and beyond `klen` of a staged K-contiguous tile becomes zero, which of lines
- * are bits. Every lane rewrites the chunks it copied itself, so its own wait is enough
- * before, and the barrier that publishes the tile behind it. A K-outer operand whose rows
- * begin at loads needs nothing: its K rows beyond the end read zero. */
-kiln_status
-expand_clip(struct dist *d, const struct kn_ins *i)
-{
-    const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(i->arg[0]));
-    struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t bits = l->line ? 1 : kn_elems[l->elem].bits;
-    kn_ref klen = dist_operand(d, i->arg[1]);
-
-    if (!l->gk && l->unaligned)
-        clip_rows(d, i->arg[0], klen);
-    if (!l->gk || l->shuf)   /* shuffled scales are padded in memory */
-        return KILN_OK;
-    if (l->kdiv != 1)
-        klen = dist_ic(d, KN_OP_udiv,
-                       dist_ic(d, KN_OP_add, klen, l->kdiv - 1), l->kdiv);
-    if (l->mem) {
-        dist_clip_runs(d, i->arg[0], klen);
-        return KILN_OK;
-    }
-    klen = dist_ic(d, KN_OP_mul, klen, bits);
-    for (uint32_t s = 0; s < g.steps; s++) {
-        kn_ref row, chunk, valid;
-
-        dist_chunk_place(d, l, dist_run_id(d, l, s), &row, &chunk);
-        valid = dist_i2(d, KN_OP_sub, klen, dist_ic(d, KN_OP_mul, chunk, 8 * g.chunk));
-        dist_clip_piece(d, written_place(d, i->arg[0], (int)KN_REF_LDS(i->arg[0]), s),
-                        valid, g.chunk);
-    }
-    return KILN_OK;
 }
