@@ -53,7 +53,7 @@ struct dist_rows {
 
 /* Of an LDS tile whose rows are copied by lines (distribute_lines.c). */
 struct dist_lag {
-    kn_ref low;              /* byte of its line where row 0 begins */
+    kn_ref low, cut;         /* byte of its line where row 0 begins; K that copies need */
     kn_ref *at;              /* where this lane reads: by K step and piece two, of
                               * the last slot and of another */
 };

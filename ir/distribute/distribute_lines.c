@@ -77,6 +77,41 @@ read_addresses(struct dist *d, int lds, kn_ref of_lane, const char *name)
     }
 }
 
+/* Steps that are a multiple of 16 rows apart have chunks alike. */
+static bool
+step_alike(const struct dist *d, int lds)
+{
+    return kn_waves(d->in) * 64 / (kn_geometry(d->in, d->in->lds + lds).pitch / 16) % 16 == 0;
+}
+
+/* Whether copies into this tile end where K does. */
+static bool
+ends_at_k(const struct dist *d, int lds)
+{
+    for (size_t n = 0; n < d->in->nins; n++)
+        if (d->in->ins[n].op == KN_OP_copy && d->in->ins[n].arg[2] &&
+            KN_REF_LDS(d->in->ins[n].arg[0]) == (kn_ref)lds)
+            return true;
+    return false;
+}
+
+/* K bytes that must be left where a K tile is copied for this lane to copy its chunk. */
+static kn_ref
+short_of(struct dist *d, const struct dist_tile *v, uint32_t step)
+{
+    const struct kn_lds *l = dist_lds(d, v->lds);
+    uint32_t tile = tile_bytes(d, v->lds);
+    kn_ref row, at, of_row;
+
+    dist_chunk_place(d, l, dist_chunk_id(d, step), &row, &at);
+    at = dist_ic(d, KN_OP_mul, at, 16);
+    if (l->line || !l->lag)
+        return at;
+    of_row = phase(d, d->lag[v->lds].low, dist_i2(d, KN_OP_mul, row, v->pitch));
+    return dist_pick(d, lags(d, KN_OP_sge, tile, of_row, at),
+                     dist_ic(d, KN_OP_add, at, -(int64_t)tile), at);
+}
+
 void
 dist_lag_base(struct dist *d, struct dist_tile *v, const char *name)
 {
@@ -92,6 +127,11 @@ dist_lag_base(struct dist *d, struct dist_tile *v, const char *name)
     dist_move(d, v->base,
               dist_op(d, KN_OP_sub, kn_s64, v->base,
                       dist_int(d, tile_bytes(d, v->lds))));
+    if (!ends_at_k(d, v->lds) || !step_alike(d, v->lds))
+        return;
+    if (!x->cut)             /* once for the loop */
+        x->cut = dist_named(d, kn_v32, "%s.cut", name);
+    dist_move(d, x->cut, short_of(d, v, 0));
 }
 
 kn_ref
@@ -125,25 +165,13 @@ dist_lag_left(struct dist *d, int lds, kn_ref left)
     return dist_ic(d, KN_OP_sar, left, 3);
 }
 
-/* Steps that are a multiple of 16 rows apart have chunks alike. */
 kn_ref
 dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref off, kn_ref left)
 {
-    const struct kn_lds *l = dist_lds(d, v->lds);
-    uint32_t tile = tile_bytes(d, v->lds);
-    bool alike = kn_waves(d->in) * 64 / (tile / 16) % 16 == 0;
-    kn_ref row, at, of_row, short_by;
+    kn_ref alike = d->lag[v->lds].cut;
+    kn_ref at = alike ? alike : short_of(d, v, step_alike(d, v->lds) ? 0 : step);
 
-    dist_chunk_place(d, l, dist_chunk_id(d, alike ? 0 : step), &row, &at);
-    at = dist_ic(d, KN_OP_mul, at, 16);
-    if (l->line || !l->lag)
-        return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, at, left), off,
-                         dist_int(d, DIST_NEVER));
-    of_row = phase(d, d->lag[v->lds].low, dist_i2(d, KN_OP_mul, row, v->pitch));
-    short_by = dist_pick(d, lags(d, KN_OP_sge, tile, of_row, at),
-                         dist_ic(d, KN_OP_add, at, -(int64_t)tile), at);
-    return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, short_by, left), off,
-                     dist_int(d, DIST_NEVER));
+    return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, at, left), off, dist_int(d, DIST_NEVER));
 }
 
 struct kn_ins
