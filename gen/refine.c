@@ -122,7 +122,7 @@ static void
 double_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     uint32_t waves = g->wm * g->wn, shares = g->split_k ? g->split_k : 1;
-    uint32_t most = g->copies == KN_COPIES_LINES && waves > 2 ? 16384 : 8192; /* bytes of a K tile */
+    uint32_t most = g->copies == KN_COPIES_LINES && waves > 2 ? 16384 : 8192; /* bytes */
     uint32_t bits = g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b];
     struct kn_config eight = *g;
 
