@@ -478,7 +478,8 @@ kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
     uint32_t all = tiles + kn_scale_slots(g) * kn_copied(g, scales, scales);
 
     return kn_reads_of(g) == KN_READS_STEP && slots >= 2 &&
-           (slots <= 4 || slots == KN_MAX_STAGES || ring) && g->bk <= 256 && all <= kn_targets[p->target].lds && batches_pay(p, g, tiles, all);
+           (slots <= 4 || slots == KN_MAX_STAGES || ring) && g->bk <= 256 &&
+           all <= kn_targets[p->target].lds && batches_pay(p, g, tiles, all);
 }
 
 /* Of 6 bits where they pay (docs/loops.md): in large tiles that need no LDS for
