@@ -44,11 +44,22 @@ write_back(struct dist *d, const struct held *x)
     dist_store_lds(d, x->at, dist_cat(d, w, n), x->bytes);
 }
 
+/* LLVM would join accesses of two tiles that are as far apart as one instruction's may be. */
+static void
+keep_apart(struct dist *d, kn_ref one, kn_ref other)
+{
+    if (KN_REF_LDS(one) != KN_REF_LDS(other))
+        dist_add(d, KN_OP_sched, 0);
+}
+
 static void
 let_go(struct holding *h)
 {
-    for (uint32_t k = 0; k < h->n; k++)
+    for (uint32_t k = 0; k < h->n; k++) {
+        if (k)
+            keep_apart(h->d, h->x[k - 1].at.slot, h->x[k].at.slot);
         write_back(h->d, &h->x[k]);
+    }
     h->n = h->dwords = 0;
 }
 
@@ -57,6 +68,8 @@ hold(struct holding *h, struct dist_place at, kn_ref valid, uint32_t bytes)
 {
     if (h->n == HELD || h->dwords + dwords_of(bytes) > h->most)
         let_go(h);
+    if (h->n)
+        keep_apart(h->d, h->x[h->n - 1].at.slot, at.slot);
     h->x[h->n++] = (struct held){ at, valid, dist_load_lds(h->d, at, bytes), bytes };
     h->dwords += dwords_of(bytes);
 }
