@@ -124,10 +124,11 @@ double_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     uint32_t waves = g->wm * g->wn, shares = g->split_k ? g->split_k : 1;
     uint32_t most = g->copies == KN_COPIES_LINES && waves > 2 ? 16384 : 8192; /* bytes */
     uint32_t bits = g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b];
+    bool few = g->stages == KN_MAX_STAGES / 2 || g->stages == KN_MAX_STAGES / 2 + 1;
     struct kn_config eight = *g;
 
     eight.stages = KN_MAX_STAGES;
-    if (g->stages == KN_MAX_STAGES / 2 && waves > 1 && kn_reads_of(g) == KN_READS_STEP &&
+    if (few && waves > 1 && kn_reads_of(g) == KN_READS_STEP &&
         kn_mx_scales(p) && kn_one_product(p) && kn_direct(p, g) && bits * g->bk <= 8 * most &&
         p->k >= (int64_t)(KN_MAX_STAGES * shares * g->bk) && !g->cus &&
         kn_tiles_of(p, g->bm, g->bn) * shares <= kn_cus(p) && !kn_line_ring(p, g) &&
