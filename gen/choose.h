@@ -298,10 +298,12 @@ size_t kn_scores_beside(const kiln_problem *p, const struct kn_score **first);
 double kn_score_of(const kiln_problem *p, const struct kn_config *g,
                    const struct kn_score *s);
 
-/* Of groups of rows that differ: each has `more` of a tile, 0 to 1, more than
- * its average fills. */
+/* Of groups of rows that differ, as few tiles or as many as they mostly have. */
 double kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
-                       const struct kn_score *s, double more);
+                       const struct kn_score *s, bool many);
+
+/* uneven.c: rows of tiles of a group of those, on average; of all groups a whole number. */
+double kn_uneven_rows(const kiln_problem *p, const struct kn_config *g, bool many);
 
 /* K tiles from which one operand's rows are loaded by lines, beside another's along M or N. */
 enum { KN_HALF_LINES = 6 };

@@ -575,9 +575,9 @@ kn_score_of(const kiln_problem *p, const struct kn_config *g,
 
 double
 kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
-                const struct kn_score *s, double more)
+                const struct kn_score *s, bool many)
 {
-    return least_time(p, g, s, most(1, tile_rows(p, g) + more));
+    return least_time(p, g, s, kn_uneven_rows(p, g, many));
 }
 
 bool

@@ -11,7 +11,6 @@
 
 enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256 };
 enum { LONG = 128 };         /* K tiles */
-enum { FEW = 64, FEWER = 16 }; /* rows of a group */
 
 /* Several workgroups of a compute unit, or shares of few rows although tiles
  * alone keep most units busy: more wait for the same memory. */
@@ -106,7 +105,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     if (near && same_tile(g, from))
         return g->domain.ktail && ragged != 'k' ? 1.04 : 1.02;
     if (ragged && (g->split_k > 1 || crowds(p, s, g)))
-        return 1.1;
+        return ragged == 'k' ? 1.1 : 1.04;
     if (four && !near && kn_class_is_odd(s->class) && p->layout != KILN_NT)
         return p->k < 24 * (int64_t)g->bk ? 1.15 : 1.08;
     if (p->m <= 64 && p->k <= 8 * (int64_t)g->bk)
@@ -120,19 +119,12 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     return crowds(p, s, g) ? 1.03 : near ? 1.01 : 1.0125;
 }
 
-/* What is converted beside products in small tiles, 105 drawn; of rows of groups, which fill
- * tiles less than their average says, in larger ones of four waves by more, and in wide ones,
- * whose rounds are few (40 drawn). */
+/* What is converted beside products in small tiles, 105 drawn. */
 static double
 early_lead(const kiln_problem *p, const struct kn_config *g)
 {
-    bool small = g->bm * g->bn <= 64 * 64, ragged = kn_family_of(p)->ragged == 'm';
-
-    if (!kn_converts_early(p, g) || kn_stays_unfolded(p, g))
-        return 1;
-    if (ragged && !small && g->bk > 64 && (g->wm * g->wn == 4 || g->bn > 2 * g->bm))
-        return g->bn > 2 * g->bm ? 1.5 : 1.12;
-    return small ? 1.04 : 1;
+    return kn_converts_early(p, g) && !kn_stays_unfolded(p, g) && g->bm * g->bn <= 64 * 64
+           ? 1.04 : 1;
 }
 
 /* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, of `4-wave` small ones and by less
@@ -322,16 +314,12 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 struct best {
     const struct kn_config *from; /* the choice so far */
     struct kn_config g;
-    kiln_problem more;       /* groups of half a large tile's rows more */
-    double us, more_us;      /* of that choice */
-    double uneven_us[2];
+    double us;               /* of that choice */
+    double uneven_us[2];     /* the same where groups differ */
     double rank;             /* 0: not better than that by the lead it takes */
 };
 
 static const double unknown_us = 1e12;
-
-/* What groups that differ may have of a tile more than their average fills. */
-static const double more_of[] = { 0.25, 0.5 };
 
 /* Whether rows of groups are known on the device alone. */
 static bool
@@ -340,31 +328,19 @@ differ(const kiln_problem *p)
     return kn_family_of(p)->ragged == 'm' && p->groups > 1;
 }
 
-/* Rows of a group below which small tiles are not asked what they lose where some have more:
- * of what is scaled or converted by hand they lose as much as they gain. */
-static int64_t
-few_rows(const kiln_problem *p)
-{
-    return kn_multiplies_blocks(p) || kn_blocks(p) ? FEWER : FEW;
-}
-
-/* What others are compared with: of a tile that was not measured no time is short. Groups
- * of few rows have small tiles: what they lose where some groups have many is less than
- * what they gain (docs/choosing.md). */
+/* What others are compared with: of a tile that was not measured no time is short. */
 static struct best
 best_of(const kiln_problem *p, const struct kn_score *row,
         const struct kn_config *from, double rank)
 {
-    struct best b = { .from = from, .more = *p, .rank = rank, .us = unknown_us,
-                      .more_us = unknown_us, .uneven_us = { unknown_us, unknown_us } };
+    struct best b = { .from = from, .rank = rank, .us = unknown_us,
+                      .uneven_us = { unknown_us, unknown_us } };
 
-    b.more.m += p->m < few_rows(p) * p->groups ? 0 : 128 * p->groups;
     if (!row)
         return b;
     b.us = kn_score_of(p, from, row);
-    b.more_us = kn_score_of(&b.more, from, row);
-    for (size_t i = 0; differ(p) && i < sizeof more_of / sizeof *more_of; i++)
-        b.uneven_us[i] = kn_score_uneven(p, from, row, more_of[i]);
+    for (int i = 0; differ(p) && i < 2; i++)
+        b.uneven_us[i] = kn_score_uneven(p, from, row, i);
     return b;
 }
 
@@ -388,10 +364,8 @@ of_lines(const kiln_problem *p, const struct kn_score *s,
     return kn_score_known(&even, b->from) / kn_score_of(&even, g, s);
 }
 
-/* How many times shorter than the rules' choice; of groups, whose rows are not
- * known, between that with their average and where they differ; 0 where it is
- * longer with more, and of `4-wave` tiles that powers of two are no multiples of
- * with their average. */
+/* How many times shorter than the rules' choice; of groups, whose rows are not known, between that
+ * of equal ones and of ones that differ. */
 static double
 gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
      const struct best *b)
@@ -407,10 +381,8 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
         return leaves_lines(&from, g) ? 0 : of_lines(p, s, g, b);
     if (!differ(p))
         return even;
-    if (b->more_us < kn_score_of(&b->more, g, s) || (even < 1 && other_rows(g)))
-        return 0;
-    for (size_t i = 0; i < sizeof more_of / sizeof *more_of; i++)
-        uneven *= b->uneven_us[i] / kn_score_uneven(p, g, s, more_of[i]);
+    for (int i = 0; i < 2; i++)
+        uneven *= b->uneven_us[i] / kn_score_uneven(p, g, s, i);
     return sqrt(even * sqrt(uneven));
 }
 

@@ -139,9 +139,9 @@ wide_of_few(const kiln_problem *p, const struct kn_score *s)
            (kn_family_of(p)->ragged || 2 * kn_mean_rows(p) <= s->bm || p->k <= s->bk || loads);
 }
 
-/* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
- * than the choice has, or any in `4-wave` of eight waves that widen nothing, or of a short K
- * that are stored an element a lane; a loop straight from memory where K is long; one slot of
+/* What scores say nothing of: mostly empty tiles; groups in `4-wave` of eight waves that widen
+ * nothing, or of a short K that are stored an element a lane; a loop straight from memory where K
+ * is long; one slot of
  * half a line of such groups, or of long rows. */
 bool
 kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
@@ -156,8 +156,7 @@ kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct k
            (kn_converts_in_one_slot(p, s->stages, s->bk) &&
             (few_tiles(p, s) || long_rows(p, s))) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
-            ((!s->walks && s->bm > g->bm && few_tiles(p, s)) ||
-             (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4 && !kn_widens_scaled(p))));
+            kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4 && !kn_widens_scaled(p));
 }
 
 /* `4-wave` of 4-bit MX types whose K is two thirds of a K tile and less, in no more than two
