@@ -180,9 +180,13 @@ kn_form_wanted(const kiln_problem *p, const struct kn_config *g)
 }
 
 bool
-kn_form_divides(const struct kn_config *g)
+kn_form_divides(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_schedules[g->schedule].asm_only;
+    enum kn_reads reads = kn_reads_of(g);
+
+    return kn_schedules[g->schedule].asm_only ||
+           (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
+            (reads == KN_READS_STEP || reads == KN_READS_HALVES));
 }
 
 enum kn_schedule

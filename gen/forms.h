@@ -104,8 +104,9 @@ enum kn_schedule kn_form_straight(const kiln_problem *p, uint32_t bk);
 bool kn_form_wanted(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether the tiles of g's last round may be divided without being asked for: of
- * `4-wave`, whose loop has no other way to fill the chip. */
-bool kn_form_divides(const struct kn_config *g);
+ * `4-wave`, whose loop has no other way to fill the chip, and of groups of rows in any loop by
+ * way of LDS, since nobody knows how many tiles they have. */
+bool kn_form_divides(const kiln_problem *p, const struct kn_config *g);
 
 /* What excludes each other in a configuration, of what was asked for or of all
  * that is decided, is refused. */

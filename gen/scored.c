@@ -484,7 +484,9 @@ lead_of_last(const kiln_problem *p, const struct kn_config *from,
 static bool
 may_divide(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 {
-    uint64_t tiles = kn_tiles_of(p, g->bm, g->bn), round = g->split_after;
+    double rows = differ(p) ? kn_uneven_rows(p, g, true) * (double)p->groups : 0;
+    uint64_t columns = (uint64_t)((kn_b_columns(p) + g->bn - 1) / g->bn), round = g->split_after;
+    uint64_t tiles = differ(p) ? (uint64_t)rows * columns : kn_tiles_of(p, g->bm, g->bn);
     int64_t k = kn_family_of(p)->ragged == 'k' ? p->k / p->groups : p->k;
 
     return tiles > round && n <= KN_SPLIT_MOST &&
@@ -498,12 +500,16 @@ static void
 divide_last(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
             struct kn_config try, struct best *b)
 {
-    if (s->walks || !kn_schedules[s->schedule].asm_only || kn_other_rows_unknown(p, s) ||
-        !take_score(p, s, &try))
+    if (s->walks || kn_other_rows_unknown(p, s) || !take_score(p, s, &try) ||
+        !kn_form_divides(p, &try) ||
+        (!kn_schedules[s->schedule].asm_only && kn_score_unknown(p, s, b->from)))
         return;
     try.split_after = kn_cus(p) * s->residents;
     for (try.split_k = 2; may_divide(p, &try, try.split_k); try.split_k++) {
         double lead = gain(p, s, &try, b) / lead_of_last(p, b->from, &try);
+
+        if (!kn_schedules[s->schedule].asm_only)
+            lead /= better_by(p, b->from, &try);
 
         if (lead > b->rank && is_kernel(c, p, &try)) {
             b->rank = lead;
@@ -522,7 +528,7 @@ prefer_divided(struct kn_ctx *c, const kiln_problem *p,
     const struct kn_config from = *g;
     struct best b;
 
-    if (!row || given->split_k || given->cus || !kn_form_divides(g))
+    if (!row || given->split_k || given->cus || !kn_form_divides(p, g))
         return false;
     b = best_of(p, row, &from, 1);
     for (; n--; s++)

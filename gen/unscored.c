@@ -141,8 +141,7 @@ wide_of_few(const kiln_problem *p, const struct kn_score *s)
 
 /* What scores say nothing of: mostly empty tiles; groups in `4-wave` of eight waves that widen
  * nothing, or of a short K that are stored an element a lane; a loop straight from memory where K
- * is long; one slot of
- * half a line of such groups, or of long rows. */
+ * is long; one slot of half a line of groups of few tiles, or of long rows. */
 bool
 kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {

@@ -101,7 +101,7 @@ add_shares(struct search *s, struct kn_config g, const struct kn_score *row,
 static void
 add_last_round(struct search *s, struct kn_config g, const struct kn_score *row)
 {
-    if (g.cus || g.split_after || s->given->split_k || !kn_form_divides(&g))
+    if (g.cus || g.split_after || s->given->split_k || !kn_form_divides(s->p, &g))
         return;
     g.split_after = kn_cus(s->p) * row->residents;
     for (g.split_k = 2; g.split_k <= LAST_SHARES; g.split_k++)
