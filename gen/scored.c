@@ -554,6 +554,27 @@ compare_rows(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *gi
     }
 }
 
+/* The rules' own tile with as many slots as its score was measured with: groups and batches of MX
+ * types have two by rules, and wait longer. */
+static bool
+takes_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *row,
+            const struct kn_config *given, struct kn_config *g)
+{
+    struct kn_config try = *given;
+
+    if (!row || row->walks || row->stages <= g->stages || g->stages < 2 || g->split_k > 1 ||
+        !kn_mx_scales(p) || !kn_direct(p, g) || !take_score(p, row, &try) ||
+        !same_tile(&try, g) || try.stages <= g->stages)
+        return false;
+    try.split_k = g->split_k;
+    if (kn_score_known(p, &try) > kn_score_known(p, g))
+        return false;
+    if (!is_kernel(c, p, &try))
+        return false;
+    *g = try;
+    return true;
+}
+
 bool
 kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
                  const struct kn_config *given, struct kn_config *g)
@@ -562,6 +583,7 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
     const struct kn_config from = *g;
     size_t n = kn_scores_of(p, &s);
     struct best b;
+    bool found;
 
     if (!may_score(p, given))
         return false;
@@ -571,7 +593,10 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
     b = best_of(p, row, &from, 0);
     compare_rows(c, p, given, false, &b);
     compare_rows(c, p, given, true, &b);
-    if (b.rank > 0)
+    found = b.rank > 0;
+    if (found)
         *g = b.g;
-    return prefer_divided(c, p, given, g) || b.rank > 0;
+    else
+        found = takes_slots(c, p, row, given, g);
+    return prefer_divided(c, p, given, g) || found;
 }
