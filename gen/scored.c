@@ -554,8 +554,8 @@ compare_rows(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *gi
     }
 }
 
-/* The rules' own tile with as many slots as its score was measured with: groups and batches of MX
- * types have two by rules, and wait longer. */
+/* The rules' own tile with as many slots as its score knows: groups and batches of MX types have
+ * two by rules. */
 static bool
 takes_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *row,
             const struct kn_config *given, struct kn_config *g)
@@ -567,9 +567,7 @@ takes_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *row,
         !same_tile(&try, g) || try.stages <= g->stages)
         return false;
     try.split_k = g->split_k;
-    if (kn_score_known(p, &try) > kn_score_known(p, g))
-        return false;
-    if (!is_kernel(c, p, &try))
+    if (kn_score_known(p, &try) > kn_score_known(p, g) || !is_kernel(c, p, &try))
         return false;
     *g = try;
     return true;

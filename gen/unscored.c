@@ -139,9 +139,9 @@ wide_of_few(const kiln_problem *p, const struct kn_score *s)
            (kn_family_of(p)->ragged || 2 * kn_mean_rows(p) <= s->bm || p->k <= s->bk || loads);
 }
 
-/* What scores say nothing of: mostly empty tiles; groups in `4-wave` of eight waves that widen
- * nothing, or of a short K that are stored an element a lane; a loop straight from memory where K
- * is long; one slot of half a line of groups of few tiles, or of long rows. */
+/* What scores say nothing of: mostly empty tiles; groups of a short K that are stored an element a
+ * lane; a loop straight from memory where K is long; one slot of half a line of groups of few
+ * tiles, or of long rows. */
 bool
 kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
@@ -153,9 +153,7 @@ kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct k
            loads_ahead(p, s, g) || wider_than_six(p, s) || wide_of_few(p, s) ||
            half_lines(p, s, g) ||
            (kn_converts_in_one_slot(p, s->stages, s->bk) &&
-            (few_tiles(p, s) || long_rows(p, s))) ||
-           (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
-            kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4 && !kn_widens_scaled(p));
+            (few_tiles(p, s) || long_rows(p, s)));
 }
 
 /* `4-wave` of 4-bit MX types whose K is two thirds of a K tile and less, in no more than two
