@@ -37,16 +37,15 @@ mostly_empty(const kiln_problem *p, const struct kn_score *s,
 }
 
 /* `4-wave` tiles of other rows than 128 and 256: of fewer than four K tiles; small ones of
- * many rounds, or of which half and more has no rows of the output. */
+ * many rounds, or of which half and more has no rows of the output, but of groups. */
 bool
 kn_other_rows_unknown(const kiln_problem *p, const struct kn_score *s)
 {
-    int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
-    bool small = s->bm * s->bn < LARGE;
+    bool small = s->bm * s->bn < LARGE, groups = kn_family_of(p)->ragged == 'm';
 
     if (!kn_schedules[s->schedule].asm_only || s->bm % 128 == 0)
         return false;
-    return p->k < 4 * (int64_t)s->bk || (s->bm < 128 && 2 * p->m <= s->bm * many) ||
+    return p->k < 4 * (int64_t)s->bk || (s->bm < 128 && !groups && 2 * p->m <= s->bm) ||
            (small && kn_tiles_of(p, s->bm, s->bn) > 4 * (uint64_t)kn_cus(p));
 }
 
