@@ -305,6 +305,9 @@ double kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
 /* uneven.c: rows of tiles of a group of those, on average; of all groups a whole number. */
 double kn_uneven_rows(const kiln_problem *p, const struct kn_config *g, bool many);
 
+/* Clocks in which a workgroup finds which of groups of rows its tile is of. */
+double kn_lookup_clocks(const kiln_problem *p);
+
 /* K tiles from which one operand's rows are loaded by lines, beside another's along M or N. */
 enum { KN_HALF_LINES = 6 };
 

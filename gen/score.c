@@ -56,7 +56,7 @@ struct launch {
     double written, exposed; /* of a tile; what of it no walk hides in its loop */
     double added;            /* of C, that a tile is added to */
     double singly;           /* clocks that storing an element a lane adds */
-    double clipped;          /* clocks that a K tile adds that ends behind K */
+    double clipped, lookup;  /* clocks that a K tile adds that ends behind K; of a tile's group */
     double bits_a, bits_b;   /* of a row and a column of a tile */
     double all, xcds;        /* compute units and chiplets of the device */
     double cus;              /* busy; those with fewer workgroups in part */
@@ -199,7 +199,7 @@ around(const struct launch *l, double k)
     if (l->added > 0)
         one += c->hbm_latency * l->ghz +
                k * l->added / least(64, c->hbm_read * 1e3 / l->ghz / l->cus);
-    return one + k * (l->written * (1 / write - 1.0 / 64) + l->singly + l->clipped);
+    return one + l->lookup + k * (l->written * (1 / write - 1.0 / 64) + l->singly + l->clipped);
 }
 
 /* Walks whose stores the next tile waits for: what is around a loop was measured with those of
@@ -430,6 +430,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.added = p->beta ? l.written : 0;
     l.singly = singly(p, g, s);
     l.clipped = clipped(p, g, s, 'a') + clipped(p, g, s, 'b');
+    l.lookup = s->walks ? 0 : kn_lookup_clocks(p); /* beside the last tile */
     l.all = kn_cus(p);
     l.xcds = kn_xcds(p);
     l.read = (l.bits_a * kn_row_lines(p, 'a', g, s) +

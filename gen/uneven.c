@@ -1,6 +1,6 @@
-/* uneven.c - tiles of groups whose rows nobody knows before a launch: each has between a third
- * and five thirds of their average, any of it alike often (--routing mild), and the last, beside
- * many short ones, half as many rows more as there are groups. */
+/* uneven.c - what groups of rows take that others do not. Nobody knows their rows before a launch:
+ * each has between a third and five thirds of their average, any of it alike often (--routing
+ * mild), and the last, beside many short ones, half as many rows more as there are groups. */
 #include "choose.h"
 
 #include <math.h>
@@ -41,4 +41,20 @@ kn_uneven_rows(const kiln_problem *p, const struct kn_config *g, bool many)
     all = (groups - 1) * tiles_of(fill, 0) + tiles_of(fill, groups / 2 / g->bm);
     by = spread_of(groups, all - groups);
     return fmax(groups, round(many ? all + by : all - by)) / groups;
+}
+
+/* Of bf16 and mxfp6 tiles of 8 to 256 groups, over those of as many batches. Below it scores of
+ * small tiles say too much already: a K tile alone. */
+enum { SHORT_K = 256 };
+#define LOOKUP_FEW 1100.0
+#define LOOKUP_MANY 1500.0
+#define LOOKUP_GROUP 5.0
+
+double
+kn_lookup_clocks(const kiln_problem *p)
+{
+    if (kn_family_of(p)->ragged != 'm' || p->groups < 2 || p->k <= SHORT_K)
+        return 0;
+    return p->groups <= KN_FEW_GROUPS ? LOOKUP_FEW
+                                      : LOOKUP_MANY + LOOKUP_GROUP * fmin((double)p->groups, 256);
 }
