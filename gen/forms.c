@@ -183,9 +183,10 @@ bool
 kn_form_divides(const kiln_problem *p, const struct kn_config *g)
 {
     enum kn_reads reads = kn_reads_of(g);
+    bool full = kn_multiplies_blocks(p) && g->bm * g->bn >= 256 * 256;
 
     return kn_schedules[g->schedule].asm_only ||
-           (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
+           (kn_family_of(p)->ragged == 'm' && p->groups > 1 && !full &&
             (reads == KN_READS_STEP || reads == KN_READS_HALVES));
 }
 
