@@ -347,9 +347,8 @@ double kn_narrow_lead(const kiln_problem *p, const struct kn_config *g);
 double kn_turned_lead(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g);
 bool kn_scaled_batch(const kiln_problem *p);
 
-/* Two MX types that are multiplied product by product, of gfx942; and their rows of
- * one slot with room for several workgroups (tests/timing/scores.c). */
-bool kn_multiplies_blocks(const kiln_problem *p);
+/* Of MX types that are converted and multiplied product by product rows of one slot with
+ * room for several workgroups (tests/timing/scores.c). */
 bool kn_converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk);
 /* Whether scores say nothing of a row in the place of g, of its other rows alone, of g; and
  * whether a row is taken for its score alone where g has none. */

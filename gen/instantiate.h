@@ -17,6 +17,12 @@ uint32_t kn_store_row(const kiln_problem *p, const struct kn_config *g);
 /* Whether an MX operand is converted on its way to LDS, and its scales applied
  * to the product of every 32 K by the kernel itself. */
 bool kn_dequant(const kiln_problem *p);
+/* Two MX types that are converted and multiplied product by product: of gfx942. */
+static inline bool
+kn_multiplies_blocks(const kiln_problem *p)
+{
+    return kn_dequant(p) && kn_type_mx[p->a];
+}
 
 /* Whether an MX B is multiplied by its scales as it is widened. */
 bool kn_widens_scaled(const kiln_problem *p);

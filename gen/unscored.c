@@ -12,13 +12,6 @@ enum { LINE = 128 };         /* bytes */
 enum { QUANTISED_LONG = 1024 }; /* K */
 enum { FEW_ROWS = 64 };      /* of a product */
 
-/* Two MX types that are converted and multiplied product by product: of gfx942. */
-bool
-kn_multiplies_blocks(const kiln_problem *p)
-{
-    return kn_dequant(p) && kn_type_mx[p->a];
-}
-
 /* Their rows of one slot with room for several workgroups (tests/timing/scores.c). */
 bool
 kn_converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk)

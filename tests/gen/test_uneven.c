@@ -41,7 +41,8 @@ check(int64_t groups, int64_t each, uint32_t bm)
     double many = kn_uneven_rows(&p, &g, true) * (double)groups, mean = 0;
 
     for (uint64_t i = 0; i < DRAWS; i++)
-        mean += (double)dealt(groups, each, bm, i * MOST) / DRAWS;
+        mean += (double)dealt(groups, each, bm, i * MOST);
+    mean /= (double)DRAWS;
     assert_true(few <= many && few >= (double)groups);
     assert_true(fabs((few + many) / 2 - mean) < 0.05 * mean + 0.7);
 }
