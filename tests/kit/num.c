@@ -236,7 +236,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
         .target = r->p.target, .layout = r->p.layout, .scale = r->p.scale,
         .math = (kiln_math)r->p.math,
         .words = kn_in_words(&r->p) ? (kiln_b_layout)r->p.b_layout : KILN_B_PLAIN,
-        .powers = r->p.scale_type == KILN_SCALE_TYPE_E8M0,
+        .powers = kn_powers(&r->p),
         .sb_each = r->p.family == KILN_WGRAD,
         .sa_down = kn_scales_down(&r->p, 'a'),
         .sb_down = kn_scales_down(&r->p, 'b'),
