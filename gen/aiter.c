@@ -93,12 +93,6 @@ kn_loader_alpha(enum kn_loader l)
     return has[l];
 }
 
-static const char *const scale_layouts[] = {
-#define X(id, text) text,
-    KILN_SCALE_LAYOUTS(X)
-#undef X
-};
-
 /* What aiter has a loader for, of the same types if there is one. */
 static kiln_status
 refuse(struct kn_ctx *c, const kiln_problem *p)
@@ -119,7 +113,7 @@ refuse(struct kn_ctx *c, const kiln_problem *p)
                    "scale layout %s, epilogue %s",
                    q->stage ? "moe gemm1" : "gemm nt", kiln_type_name(q->a),
                    kiln_type_name(q->b), kiln_type_name(q->out),
-                   kn_scale_names[q->scale], scale_layouts[q->scale_layout],
+                   kn_scale_names[q->scale], kn_scale_layout_names[q->scale_layout],
                    kn_epilogue_names[q->epilogue]);
 }
 

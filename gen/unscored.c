@@ -237,8 +237,10 @@ quantised_lead(const kiln_problem *p, const struct kn_config *g)
 static double
 waiting_lead(const kiln_problem *p, const struct kn_config *g)
 {
-    if (quantised_lead(p, g) > 1)
-        return quantised_lead(p, g);
+    double quantised = quantised_lead(p, g);
+
+    if (quantised > 1)
+        return quantised;
     if (kn_reads_of(g) == KN_READS_HALVES && kn_mx_scales(p) && p->m <= 2 * FEW_ROWS &&
         kn_type_bits[p->b] == 4)
         return 1.1;

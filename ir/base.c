@@ -346,6 +346,7 @@ const char *const kn_scale_type_names[] = { KILN_SCALE_TYPES(X) };
 const char *const kn_zero_point_names[] = { KILN_ZERO_POINTS(X) };
 const char *const kn_math_names[] = { KILN_MATHS(X) };
 const char *const kn_b_layout_names[] = { KILN_B_LAYOUTS(X) };
+const char *const kn_scale_layout_names[] = { KILN_SCALE_LAYOUTS(X) };
 const char *const kn_out_scale_names[] = { KILN_OUT_SCALES(X) };
 const char *const kn_epilogue_names[] = { KILN_EPILOGUES(X) };
 const char *const kn_stage_names[] = { KILN_MOE_STAGES(X) };

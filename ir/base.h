@@ -160,6 +160,7 @@ extern const char *const kn_scale_type_names[KILN_NSCALETYPES];
 extern const char *const kn_zero_point_names[KILN_NZEROPOINTS];
 extern const char *const kn_math_names[KILN_NMATHS];
 extern const char *const kn_b_layout_names[KILN_NBLAYOUTS];
+extern const char *const kn_scale_layout_names[KILN_NSCALELAYOUTS];
 extern const char *const kn_out_scale_names[KILN_NOUTSCALES];
 extern const char *const kn_epilogue_names[KILN_NEPILOGUES];
 extern const char *const kn_stage_names[KILN_NMOESTAGES];

@@ -75,17 +75,15 @@ shape_stage(struct moe_run *m, struct moe_part *s)
             .type = p->b, .batches = p->groups, .rows = n, .cols = kb,
             .scale = true });
     } else if (p->scale == KILN_SCALE_TENSOR) {
-        if (!kn_prequant(p))
-            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-                .type = KILN_F32, .rows = 1, .cols = 1, .scale = true });
+        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            .type = KILN_F32, .rows = 1, .cols = 1, .scale = true });
         moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
     } else if (p->scale == KILN_SCALE_BLOCK128) {
         kb = (p->k + 127) / 128;
-        if (!kn_prequant(p))
-            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-                .type = kn_block_scale(p), .rows = down ? kb : rows, .cols = down ? rows : kb,
-                .scale = true });
+        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            .type = kn_block_scale(p), .rows = down ? kb : rows, .cols = down ? rows : kb,
+            .scale = true });
         moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = kn_block_scale(p), .batches = p->groups, .rows = (n + 127) / 128,
             .cols = kb, .scale = true });
@@ -108,13 +106,13 @@ shape_stage(struct moe_run *m, struct moe_part *s)
         s->b.words = kn_in_words(p);
         s->sa.words = kn_zero_words(p);
     } else if (p->scale == KILN_SCALE_ROW) {
-        if (!kn_prequant(p))
-            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-                .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });
+        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });
         moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .batches = p->groups, .rows = 1, .cols = n,
             .scale = true });
     }
+    s->sa.used &= !kn_prequant(p);
 }
 
 /* Shuffled scales of A are stored by sorted row, blocks of 16 padded to 32. */

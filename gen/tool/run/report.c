@@ -21,18 +21,6 @@ static const char *const modes[] = {
 #undef X
 };
 
-static const char *const b_layouts[] = {
-#define X(id, text) text,
-    KILN_B_LAYOUTS(X)
-#undef X
-};
-
-static const char *const scale_layouts[] = {
-#define X(id, text) text,
-    KILN_SCALE_LAYOUTS(X)
-#undef X
-};
-
 static const char *
 epilogue_text(const kiln_problem *p)
 {
@@ -64,9 +52,9 @@ static void
 json_stored(struct kn_json *j, const kiln_problem *p)
 {
     if (p->b_layout)
-        kn_json_str(j, "b_layout", b_layouts[p->b_layout]);
+        kn_json_str(j, "b_layout", kn_b_layout_names[p->b_layout]);
     if (p->scale_layout)
-        kn_json_str(j, "scale_layout", scale_layouts[p->scale_layout]);
+        kn_json_str(j, "scale_layout", kn_scale_layout_names[p->scale_layout]);
     if (p->stride_a)
         kn_json_int(j, "stride_a", p->stride_a);
     if (p->stride_b)
