@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
 #include "launch_terms.h"

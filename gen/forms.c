@@ -1,5 +1,4 @@
 /* forms.c - asks the rows of forms.def. */
-#include "choose.h"
 #include "forms.h"
 
 #include "instantiate.h"

@@ -3,7 +3,7 @@
 #ifndef KN_FORMS_H
 #define KN_FORMS_H
 
-#include "gen.h"
+#include "config.h"
 
 /* What a wave has in registers at once: fragments of a K step; of a share of
  * A's rows and the next share; the halves' share of A, all of B; all of a K
@@ -126,5 +126,13 @@ kiln_status kn_form_check(struct kn_ctx *c, const kiln_problem *p,
  * depend on. */
 kiln_status kn_form_serves(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *g);
+
+/* split_k.c */
+
+/* Tiles of the launch; ragged rows are taken as balanced. */
+uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
+
+/* More of them, or of shares of K, than compute units: some have two at once or in turn. */
+bool kn_fills_rounds(const kiln_problem *p, const struct kn_config *g);
 
 #endif

@@ -1,8 +1,8 @@
 /* identity.c - what a kernel is, as text: its kernel part, its symbol, and what
  * its code object says of itself. */
-#include <string.h>
+#include "gen.h"
 
-#include "routed.h"
+#include <string.h>
 
 /* Rises when arguments of kernels change their places or meanings. */
 enum { ARGUMENTS = 1 };

@@ -234,4 +234,7 @@ kn_split_area(const kiln_problem *p, const struct kn_config *g)
     return (uint64_t)kn_sum_size(p) * g->split_k * g->bm * g->bn;
 }
 
+/* The K of a tile that nobody asked for. */
+uint32_t kn_natural_bk(struct kn_ctx *c, const kiln_problem *p);
+
 #endif

@@ -7,7 +7,6 @@
 
 #include "quant.h"
 #include "panels.h"
-#include "routed.h"
 
 /* A row of launch.def as a local of its name. */
 #define KN_TERM(name, value) \

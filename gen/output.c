@@ -1,5 +1,4 @@
 /* output.c - outputs of 8 bits or of MX types, and their scales. */
-#include "choose.h"
 #include "instantiate.h"
 #include "panels.h"
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "choose.h"
+#include "forms.h"
 #include "instantiate.h"
 
 enum {

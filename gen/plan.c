@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "aiter.h"
-#include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
 #include "launch_terms.h"

@@ -1,5 +1,4 @@
 /* resources.c - what a tile of a configuration takes of registers and LDS, and its natural K. */
-#include "choose.h"
 #include "instantiate.h"
 
 #include "forms.h"

@@ -1,6 +1,5 @@
 /* routed.c - what is asked of moe: its stages, blocks and ids, and what their
  * epilogues may name. */
-#include "routed.h"
 #include "forms.h"
 #include "instantiate.h"
 

@@ -1,6 +1,4 @@
 /* split_k.c - the tiles of a launch, and who adds up the shares of a tile's K. */
-#include "choose.h"
-
 #include "forms.h"
 #include "instantiate.h"
 #include "panels.h"

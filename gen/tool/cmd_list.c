@@ -2,7 +2,7 @@
  * every variant as the kernel that is generated for it. */
 #include <string.h>
 
-#include "../choose.h"
+#include "../choose/choose.h"
 #include "run/run.h"
 #include "json.h"
 #include "progress.h"

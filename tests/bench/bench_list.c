@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gen/choose.h"
+#include "gen/choose/choose.h"
 #include "gen/gen.h"
 
 enum { MOST = 1024, NAME = 120 };

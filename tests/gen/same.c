@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/choose.h"
+#include "gen/choose/choose.h"
 #include "gen/tool/inspect/inspect.h"
 #include "gen/tool/run/run.h"
 #include "gen/tool/run/moe.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "gen/choose.h"
+#include "gen/choose/choose.h"
 #include "gen/tool/run/run.h"
 
 enum { DRAWS = 200, MOST = 256 };

@@ -35,7 +35,7 @@ def lacking(page, words):
 
 
 def wanted():
-    gen = read("gen", "gen.h") + read("gen", "forms.def")
+    gen = read("gen", "config.h") + read("gen", "forms.def")
     lists = re.findall(r", (KN_\w+), ", read("gen", "config.def"))
     words = keys(read("gen", "config.def")) + verdicts(read("docs", "bench.md"))
     for name in lists:

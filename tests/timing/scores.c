@@ -1,9 +1,9 @@
-/* scores.c - makes gen/scores.def anew with the timing model.
+/* scores.c - makes gen/choose/scores.def anew with the timing model.
  *
  * usage: scores [TARGET CLASS [LAYOUT]] > rows
  *
  * 16 workgroups of one product have the chip for themselves, so that nothing
- * here waits for bandwidth: gen/score.c adds that. Two lengths give the clocks
+ * here waits for bandwidth: gen/choose/score.c adds that. Two lengths give the clocks
  * of a K tile and what is around them, a warm cache what a load's latency has
  * to do with it, a launch that fills the chip what workgroups do to each other
  * that share a compute unit. */
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gen/choose.h"
+#include "gen/choose/choose.h"
 #include "gen/instantiate.h"
 #include "gen/tool/run/session.h"
 #include "gen/tuning/tuning.h"
@@ -298,7 +298,7 @@ retries(const struct bench *b, enum kn_schedule schedule)
 }
 
 /* Rows at any byte are by K tiles: what they take of it by lines score_rows.c says. Those
- * that have three slots have two where K is short (gen/fit.c), and are chosen by those. */
+ * that have three slots have two where K is short (gen/choose/fit.c), and are chosen by those. */
 static void
 try_row(struct bench *b, enum kn_schedule schedule,
         const struct tile *t, uint32_t bk, bool walks)

@@ -1,8 +1,9 @@
-/* scores_classes.h - the operands of each class of gen/scores.def, as scores.c measures them. */
+/* scores_classes.h - the operands of each class of gen/choose/scores.def, as scores.c
+ * measures them. */
 #ifndef KN_SCORES_CLASSES_H
 #define KN_SCORES_CLASSES_H
 
-#include "gen/choose.h"
+#include "gen/choose/choose.h"
 
 static const struct class {
     const char *name;

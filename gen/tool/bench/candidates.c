@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../choose.h"
+#include "../../choose/choose.h"
 #include "../../forms.h"
 
 enum { TRIES = 600 };        /* of kn_choose, a millisecond or two each */

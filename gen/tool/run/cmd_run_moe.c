@@ -10,7 +10,6 @@
 #include "../../layout.h"
 #include "session.h"
 #include "../../panels.h"
-#include "../../routed.h"
 
 /* ---- operands ---- */
 

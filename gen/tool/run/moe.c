@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../choose.h"
+#include "../../choose/choose.h"
 
 int64_t
 kn_moe_room(int64_t tokens, int64_t topk, int64_t experts, uint32_t block_m)

@@ -7,7 +7,6 @@
 
 #include "../../../runtime/file.h"
 #include "../../quant.h"
-#include "../../routed.h"
 
 static const char *const finding_names[] = {
 #define X(id, text) text,

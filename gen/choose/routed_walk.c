@@ -1,8 +1,8 @@
 /* routed_walk.c - whether workgroups of moe go through several tiles each (docs/moe.md). */
 #include "choose.h"
-#include "forms.h"
-#include "instantiate.h"
-#include "panels.h"
+#include "../forms.h"
+#include "../instantiate.h"
+#include "../panels.h"
 
 /* Workgroups that a compute unit has room for. */
 static uint32_t

@@ -1,8 +1,8 @@
 /* skinny.c - up to 16 rows beside weights of 4 bits (templates/skinny.tir): which
  * products have it, and the columns and waves of a workgroup. */
 #include "choose.h"
-#include "forms.h"
-#include "instantiate.h"
+#include "../forms.h"
+#include "../instantiate.h"
 
 #include <math.h>
 

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "forms.h"
-#include "instantiate.h"
+#include "../forms.h"
+#include "../instantiate.h"
 
 enum { LONG_TURNED = 16, LONG_OF_FEW = 16 }; /* K tiles */
 enum { LINE = 128 * 8, LONG = 4, FEW_ROWS = 128 }; /* bits; lines of a row */

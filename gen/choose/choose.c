@@ -1,15 +1,15 @@
 /* choose.c - decides what the user left open, and refuses what cannot be of
  * what was asked for. */
-#include "aiter.h"
+#include "../aiter.h"
 #include "choose.h"
 
 #include <string.h>
 
-#include "forms.h"
-#include "instantiate.h"
-#include "quant.h"
-#include "tuning/tuning.h"
-#include "panels.h"
+#include "../forms.h"
+#include "../instantiate.h"
+#include "../quant.h"
+#include "../tuning/tuning.h"
+#include "../panels.h"
 
 /* ---- a tuned row ---- */
 

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "forms.h"
-#include "instantiate.h"
-#include "panels.h"
+#include "../forms.h"
+#include "../instantiate.h"
+#include "../panels.h"
 
 /* Columns of a workgroup, waves for columns and for K, by rows, for many
  * columns and for few: the best by predicted time (docs/smallm.md). No bn:

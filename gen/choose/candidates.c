@@ -2,8 +2,8 @@
  * checked against LDS and registers of the target; the one whose rounds over
  * the compute units cost least wins. */
 #include "choose.h"
-#include "forms.h"
-#include "instantiate.h"
+#include "../forms.h"
+#include "../instantiate.h"
 
 struct tile {
     uint32_t bm, bn, wm, wn;

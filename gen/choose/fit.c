@@ -2,9 +2,9 @@
  * LDS; and what follows of it that is open, schedule and slots. Nothing here
  * fails: a question is answered by a reason or by no. */
 #include "choose.h"
-#include "forms.h"
-#include "instantiate.h"
-#include "panels.h"
+#include "../forms.h"
+#include "../instantiate.h"
+#include "../panels.h"
 
 bool
 kn_shareable(const struct kn_config *g)

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "forms.h"
-#include "instantiate.h"
-#include "panels.h"
+#include "../forms.h"
+#include "../instantiate.h"
+#include "../panels.h"
 
 #define CHIP(...)
 

@@ -3,8 +3,8 @@
  * was left open; measured as `kilnc time` predicts it (docs/choosing.md). */
 #include "choose.h"
 
-#include "forms.h"
-#include "instantiate.h"
+#include "../forms.h"
+#include "../instantiate.h"
 
 enum { FEW_TURNS = 8, LEAST_SLICE = 512 }; /* K tiles; elements */
 

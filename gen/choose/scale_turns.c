@@ -1,8 +1,8 @@
 /* scale_turns.c - weights that are widened: where LDS has their codes, how many K tiles' scales
  * come at once, and where that pays. */
 #include "choose.h"
-#include "forms.h"
-#include "instantiate.h"
+#include "../forms.h"
+#include "../instantiate.h"
 
 /* Integers of groups, and 4-bit floats whose scales are read of four K steps at a time. */
 static bool

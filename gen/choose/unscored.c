@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "forms.h"
-#include "instantiate.h"
+#include "../forms.h"
+#include "../instantiate.h"
 
 enum { LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
 enum { SHORT = 8, BRIEF = 4, HALVES = 16 }; /* K tiles */

@@ -1,7 +1,7 @@
 /* routed_tiles.c - moe's blocks of sorted rows, and the tiles of routed.def. */
 #include "choose.h"
-#include "forms.h"
-#include "instantiate.h"
+#include "../forms.h"
+#include "../instantiate.h"
 
 enum only { ANY, DWORDS, PANELS, LINES, INSIDE, CODES, LONG, FLOATS };
 

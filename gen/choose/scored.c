@@ -5,9 +5,9 @@
 
 #include <math.h>
 
-#include "forms.h"
-#include "instantiate.h"
-#include "panels.h"
+#include "../forms.h"
+#include "../instantiate.h"
+#include "../panels.h"
 
 enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256 };
 enum { LONG = 128 };         /* K tiles */

@@ -1,6 +1,6 @@
 /* score_class.c - which rows of scores.def are a problem's, and a configuration's. */
 #include "choose.h"
-#include "instantiate.h"
+#include "../instantiate.h"
 
 static const struct class {
     const char *text;

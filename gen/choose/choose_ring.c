@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "forms.h"
-#include "instantiate.h"
+#include "../forms.h"
+#include "../instantiate.h"
 
 /* 256x256 of `4-wave`, which copies them directly, takes 0.8 to 0.94 of the time where compute
  * units have such tiles in more than 3/4 of all rounds, else 1.1 to 1.5 (27 sizes). */

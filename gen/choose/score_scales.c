@@ -2,7 +2,7 @@
  * tile, in a line that L1 holds until all of it was used or that is asked for again. */
 #include "choose.h"
 
-#include "instantiate.h"
+#include "../instantiate.h"
 
 /* The L1 of the timing model: 32 KB of lines of 128 bytes in sets of four. */
 enum { LINE = 128, SETS = 64, WAYS = 4 };
