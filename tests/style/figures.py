@@ -33,8 +33,9 @@ def generator(files):
     found = ["gen/" + n for n in re.findall(r"'([^']+)'", named)]
     seen = set(found)
     while found:
-        for name in re.findall(r'#include "([^"]+)"', files[found.pop()]):
-            path = os.path.normpath(os.path.join("gen", name))
+        source = found.pop()
+        for name in re.findall(r'#include "([^"]+)"', files[source]):
+            path = os.path.normpath(os.path.join(os.path.dirname(source), name))
             if path.startswith("gen/") and path in files and path not in seen:
                 seen.add(path)
                 found.append(path)
