@@ -382,7 +382,7 @@ class Device(Layers, _Owner):
                 raise bad("an output is one of %s, not %r", " ".join(OUTPUTS),
                           kind)
             return kind, self._empty(code_shape(product.output_shape(), kind), kind, stays)
-        v = view(out)
+        v = view(out, True)
         if v.type not in OUTPUTS:
             raise bad("out= has no type of an output")
         if v.shape != product.output_shape():
@@ -394,7 +394,8 @@ class Device(Layers, _Owner):
         operands = product.operand
         stays = not any(v.host for v in operands.values())
         kind, result = self._output(product, out, stays)
-        target = view(result)
+        target = view(result, True)
+        product.add_written(target, kind)
         made, written = {"c": target}, getattr(product, "written", None)
         if written:
             scales = self._empty(written_shape(product.output_shape(), written),
@@ -414,7 +415,7 @@ class Device(Layers, _Owner):
                     raise bad("%s is on another device", name)
                 if v.host:
                     memory[name] = Buffer(self, max(1, v.nbytes))
-                    if name not in made or (name == "c" and beta):
+                    if name not in made or (name == "c" and beta) or v.strides:
                         memory[name].upload(v)
             at = {n: memory[n] if v.host else v.address
                   for n, v in dict(operands, **made).items()}

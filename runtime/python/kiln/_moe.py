@@ -77,7 +77,16 @@ def routing(ids, weights=None, experts=None, block_m=None):
     return Routing(ids.astype("i8"), weights, experts, block_m)
 
 
-class Stage:
+class Dense:
+    """What writes rows side by side."""
+
+    def add_written(self, v, kind):
+        for name, x in (("out=", v), *self.operand.items()):
+            if x.strides:
+                raise bad("%s of shape %s is not contiguous", name, x.shape)
+
+
+class Stage(Dense):
     """gemm1 or gemm2 of a layer, as Device._launch wants a product."""
 
     def __init__(self, stage, a, b, route, types):
@@ -163,7 +172,7 @@ class Stage:
                 BITS[self.fields["b"]] >= 8 and \
                 not self.fields["b"].startswith("mx"):
             return "tensor"
-        return scale_of("moe", self.sizes, sa, sb, self.fields["b"])
+        return scale_of("moe", self.sizes, (sa, sb), self.fields["b"])
 
     def scales_of(self, name, mode):
         """How many scales an operand has."""
@@ -192,7 +201,7 @@ class Stage:
                        block_m=r.block_field(), beta=int(bool(beta)), **self.fields)
 
 
-class Sum:
+class Sum(Dense):
     """The rows of a token's slots, added in order."""
 
     def __init__(self, rows, route, round_seed):

@@ -4,7 +4,7 @@ import math
 import re
 
 from ._abi import Problem, SCALE_TYPES, TARGETS, TYPES
-from ._memory import BITS, OUTPUTS, bad, view
+from ._memory import BITS, OUTPUTS, SHARED, bad, view
 
 GROUP_TYPES = [t for t in SCALE_TYPES if t != "e8m0"]
 LENS, TAIL_ZERO, ENDS32, TIGHT = 1, 2, 4, 8    # kiln_group_flags
@@ -13,6 +13,8 @@ ARRAYS, SCALARS = 4, 4      # that an epilogue may declare
 AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn"),
         "tt": ("km", "nk")}
 
+# Operands of a family that either axis may be contiguous of.
+TURNED = {"gemm": "ab", "batched": "ab", "grouped": "b"}
 
 BIASES = {"bias", "gate_bias", "up_bias"}
 # What an epilogue of gate and up names, or is.
@@ -104,20 +106,22 @@ def zeros_shape(many, blocks, n, kind):
     return many * blocks * (-(-n // 2) if kind == "i4" else n)
 
 
-def scale_counts(family, sizes):
-    """How many scales A and B have in each mode that shapes alone tell apart."""
+def scale_counts(family, sizes, shared):
+    """How many scales A and B have in each mode that shapes alone tell apart; of an operand
+    that all problems share one problem's."""
     many, blocks = sizes.get("g", 1), -(-sizes["k"] // 128)
-    m = sizes["m"] * (many if family == "batched" else 1)
+    m = sizes["m"] * (many if family == "batched" and "a" not in shared else 1)
     wgrad = family == "wgrad"
+    many = 1 if "b" in shared else many
     n = sizes["n"] * (1 if wgrad else many)
     wide = n if wgrad else many * -(-sizes["n"] // 128)
     return {"tensor": (1, 1), "row": (m, n),
             "block128": (m * blocks, wide * blocks)}
 
 
-def scale_of(family, sizes, sa, sb, kind):
-    """The scale mode that shapes of scales mean."""
-    k = sizes["k"]
+def scale_of(family, sizes, scales, kind, shared=()):
+    """The scale mode that shapes of scales mean, of A and of B."""
+    (sa, sb), k = scales, sizes["k"]
     have = tuple(math.prod(s.shape) if s else 0 for s in (sa, sb))
     if kind.startswith("mx"):
         return "mx32"
@@ -131,7 +135,7 @@ def scale_of(family, sizes, sa, sb, kind):
         return modes[0]
     if have == (0, 0):
         return "none"
-    modes = scale_counts(family, sizes)
+    modes = scale_counts(family, sizes, shared)
     for mode, want in modes.items():
         if have == want or (have[0] == 0 and have[1] == want[1]):
             return mode
@@ -164,29 +168,78 @@ class Product:
 
     def __init__(self, family, layout, a, b, a_type, b_type):
         if layout not in AXES:
-            raise bad("layout is nt, nn or tn, not %r", layout)
-        self.operand = {"a": view(a), "b": view(b)}
+            raise bad("layout is nt, nn, tn or tt, not %r", layout)
+        self.operand = {"a": view(a, True), "b": view(b, True)}
         self.quantised = [x if hasattr(x, "dequantise") else None
                           for x in (a, b)]
-        self.fields = {"family": family, "layout": layout}
+        self.fields = {"family": family}
         self.sizes = {}
         self.arrays = {}         # of the epilogue: x0: (kind, name)
         self.scalars = [0.0] * SCALARS
         self.gated = False       # b has the columns of gate and of up
-        axes = dict(zip("ab", AXES[layout]))
+        letters = dict(zip("ab", layout))
+        for name, said in (("a", a_type), ("b", b_type)):
+            self.fields[name] = typed(self.operand[name], said, name)
+            letters[name] = self.lay(name, letters[name])
+        self.fields["layout"] = letters["a"] + letters["b"]
+        axes = dict(zip("ab", AXES[self.fields["layout"]]))
         if family == "batched":
             axes = {n: "g" + x for n, x in axes.items()}
         elif family == "grouped":
             axes["b"] = "g" + axes["b"]
-        for name, said in (("a", a_type), ("b", b_type)):
-            v = self.operand[name]
-            self.fields[name] = typed(v, said, name)
-            measure(v, self.fields[name], axes[name], name, self.sizes)
+        for name in "ab":
+            measure(self.operand[name], self.fields[name], axes[name], name, self.sizes)
+
+    def lay(self, name, letter):
+        """Where an operand's rows are; of one whose columns are contiguous they are rows of
+        the other layout, which is returned."""
+        v, kind = self.operand[name], self.fields[name]
+        if v.pitches is None and len(v.shape) > 1 and BITS[kind] >= 8 and \
+                name in TURNED.get(self.fields["family"], ""):
+            v, letter = v.turned(), "n" if letter == "t" else "t"
+        self.pitch(name, v, kind)
+        self.operand[name] = v
+        return letter
+
+    def pitch(self, name, v, kind):
+        """Notes the pitches of a, b or c in elements of kind."""
+        said = "out=" if name == "c" else name
+        if v.pitches is None:
+            raise bad("%s of shape %s is not contiguous along its last axis, or its rows "
+                      "overlap", said, v.shape)
+        bits = BITS[kind]
+        for field, n in zip(("ld" + name, "stride_" + name), v.pitches):
+            if n > 0 and bits < 8:
+                n, rest = divmod(8 * n, bits)
+                if rest:
+                    raise bad("rows of %s begin inside an element of %s", said, kind)
+            if n:
+                self.fields[field] = n
+
+    def shared(self):
+        """The operands that all problems read the same of, and the same scales of."""
+        return [n for n in "ab" if self.fields.get("stride_" + n) == SHARED]
+
+    def many(self, name):
+        """Problems that an operand, or its scales, are of."""
+        return 1 if name in self.shared() else self.sizes.get("g", 1)
+
+    def add_written(self, v, kind):
+        """Where rows of the output are; of arrays that lie as it does they are there, too."""
+        self.pitch("c", v, kind)
+        beside = [(name, n) for n, (what, name) in self.arrays.items() if what == "tensor"]
+        if "out2" in self.operand:
+            beside.append(("out2", "out2"))
+        for name, at in beside:
+            if self.operand[at].pitches != v.pitches:
+                raise bad("rows of %s are apart as those of the output: it has pitches %s, "
+                          "the output %s (0: dense)", name, self.operand[at].pitches,
+                          v.pitches)
 
     def add_scales(self, scales, mode):
         sa, sb, mode = given_scales(self.quantised, scales, mode)
-        self.fields["scale"] = mode or scale_of(self.fields["family"], self.sizes,
-                                                sa, sb, self.fields["b"])
+        self.fields["scale"] = mode or scale_of(self.fields["family"], self.sizes, (sa, sb),
+                                                self.fields["b"], self.shared())
         for name, v in (("sa", sa), ("sb", sb)):
             if v is not None:
                 self.add_scale(name, v)
@@ -194,7 +247,7 @@ class Product:
     def add_zeros(self, v):
         """In the place of A's scales: [K / group, N] of each problem."""
         kind = self.fields["zero_points"] = zero_type(v)
-        want = zeros_shape(self.sizes.get("g", 1), -(-self.sizes["k"] // along(
+        want = zeros_shape(self.many("b"), -(-self.sizes["k"] // along(
             self.fields["scale"])), self.sizes["n"], kind)
         if math.prod(v.shape) != want:
             raise bad("there are %d elements of zero points, %s wants %d",
@@ -203,7 +256,7 @@ class Product:
 
     def add_factor(self, v):
         """In the place of A's scales: an f32 for each B of nvfp4."""
-        want = self.sizes.get("g", 1)
+        want = self.many("b")
         if v.type != "f32" or math.prod(v.shape) != want:
             raise bad("the factor of an nvfp4 b is f32, one for each: %d", want)
         self.operand["sa"] = v
@@ -221,10 +274,9 @@ class Product:
             if pitch:
                 self.fields["ld" + name] = pitch
         if self.fields["scale"] in ("mx32", "nv16"):
-            if name == "sb" and self.fields["family"] == "grouped":
-                rows *= self.sizes["g"]
-            if self.fields["family"] == "batched":
-                rows *= self.sizes["g"]
+            if self.fields["family"] == "batched" or \
+                    (name == "sb" and self.fields["family"] == "grouped"):
+                rows *= self.many(name[1])
             mode = self.fields["scale"]
             want = rows * (pitch or -(-self.sizes["k"] // along(mode)))
             if v.size != 1 or math.prod(v.shape) != want:
@@ -232,7 +284,7 @@ class Product:
                           math.prod(v.shape), v.size, mode[:2].upper(), want)
         elif self.fields["scale"].startswith("group"):
             self.fields["scale_type"] = group_type(v)
-            rows *= self.sizes.get("g", 1)
+            rows *= self.many("b")
             want = rows * (pitch or
                            -(-self.sizes["k"] // along(self.fields["scale"])))
             if math.prod(v.shape) != want:
@@ -252,7 +304,7 @@ class Product:
     def check_count(self, name, v):
         """Scales of a mode that was named are as many as the kernel reads, or more."""
         mode, k = self.fields["scale"], self.sizes["k"]
-        counts = scale_counts(self.fields["family"], self.sizes)
+        counts = scale_counts(self.fields["family"], self.sizes, self.shared())
         if mode not in counts:
             raise bad("scale is %s for these types, not %r", ", ".join(counts), mode)
         want = counts[mode][name == "sb"]
@@ -281,7 +333,7 @@ class Product:
                     if arrays == ARRAYS:
                         raise bad("an epilogue has at most %d arrays", ARRAYS)
                     self.arrays["x%d" % arrays] = kind, name
-                    self.operand["x%d" % arrays] = view(value)
+                    self.operand["x%d" % arrays] = view(value, kind == "tensor")
                     arrays += 1
         return head + epilogue if head else epilogue
 
@@ -359,7 +411,7 @@ class Product:
         """The array that a second output is written to."""
         if out2 is None:
             return
-        v = view(out2)
+        v = view(out2, True)
         if v.type not in ("bf16", "f16", "f32", "f64"):
             raise bad("out2 is of bf16, f16, f32 or f64")
         self.operand["out2"] = v

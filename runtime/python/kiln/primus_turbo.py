@@ -13,7 +13,7 @@ import torch
 
 from ._memory import BITS, NAMES, view
 from ._products import TAIL_ZERO, Product
-from .torch import OUTPUTS, device_of
+from .torch import OUTPUTS, by_rows, device_of
 
 TRANSPOSED = 2               # kiln_scale_layout
 MODES = {"TENSORWISE": "tensor", "ROWWISE": "row", "BLOCKWISE": "block128",
@@ -64,7 +64,7 @@ def scaled(p, mode, a_scales, b_scales):
 
 def product(family, layout, operands, mode, scales):
     """The operands as they are stored, and their scales."""
-    a, b = (x.contiguous() for x in operands)
+    a, b = (by_rows(x) for x in operands)
     kinds = [type_of(x) for x in (a, b)]
     if mode == "mx32":
         kinds = ["mx" + kind for kind in kinds]

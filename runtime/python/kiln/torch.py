@@ -17,7 +17,7 @@ import os
 import torch
 
 from . import open as _open
-from ._memory import BITS, NAMES, bad
+from ._memory import BITS, NAMES, SHARED, bad, pitches
 from ._products import Product
 
 SIGNATURES = {
@@ -103,18 +103,24 @@ def empty_output(a, b, offs, out_dtype):
 
 # ---- launches ----------------------------------------------------------------
 
+def by_rows(x):
+    """x, or a copy: the last axis is contiguous, rows may be apart, matrices are several."""
+    _, step = pitches(x.shape, x.stride()) or (0, SHARED)
+    return x if step != SHARED else x.contiguous()
+
+
 def operands(family, mx, a, b):
     """(layout, A, B) as kiln stores them: MX types with K innermost."""
     if mx:
-        return "nt", a.contiguous(), b.transpose(-2, -1).contiguous()
+        return "nt", by_rows(a), by_rows(b.transpose(-2, -1))
     if family == "wgrad":
-        return "tn", a.t().contiguous(), b.contiguous()
-    turned = a.transpose(-2, -1)
-    along_n = not b.transpose(-2, -1).is_contiguous()
-    b = b.contiguous() if along_n else b.transpose(-2, -1)
-    if family != "grouped" and not a.is_contiguous() and turned.is_contiguous():
+        return "tn", by_rows(a.t()), by_rows(b)
+    turned, across = a.transpose(-2, -1), b.transpose(-2, -1)
+    along_n = by_rows(across) is not across
+    b = by_rows(b) if along_n else across
+    if family != "grouped" and by_rows(a) is not a and by_rows(turned) is turned:
         return "tn" if along_n else "tt", turned, b
-    return "nn" if along_n else "nt", a.contiguous(), b
+    return "nn" if along_n else "nt", by_rows(a), b
 
 
 def type_of(x, said, scale):
