@@ -132,6 +132,25 @@ def one_matrix_for_all():
     return None
 
 
+def layers_of_moe():
+    """Both stages, of tokens, weights and slots whose rows are apart."""
+    for gpu in devices():
+        x, up, down = small(9, 64), small(4, 96, 64), small(4, 64, 48)
+        ids = np.stack([RNG.permutation(4)[:2] for _ in range(9)]).astype("i4")
+        route = kiln.routing(ids, np.full((9, 2), .5, "f4"), experts=4)
+        got = []
+        for lie in (np.copy, apart):
+            rows = lie(np.zeros((18, 48), "f2"))
+            gpu.moe_up(lie(x), lie(up), route, rows)
+            slots = lie(np.zeros((18, 64), "f4"))
+            gpu.moe_down(lie(rows), lie(down), route, slots)
+            got.append((wide(rows), wide(slots)))
+        wrong = same(got[1][0], got[0][0]) or same(got[1][1], got[0][1])
+        if wrong or not got[0][1].any():
+            return wrong or "nothing was written"
+    return None
+
+
 def packed_rows_apart():
     """Rows of 4-bit codes, which pitches count in elements."""
     for gpu in devices():
@@ -178,7 +197,7 @@ def what_is_no_rows_is_refused():
 
 CASES = [
     products_of_any_strides, groups_of_any_strides, heads_between_rows, one_matrix_for_all,
-    packed_rows_apart, arrays_beside_the_output, what_is_no_rows_is_refused,
+    layers_of_moe, packed_rows_apart, arrays_beside_the_output, what_is_no_rows_is_refused,
 ]
 
 if __name__ == "__main__":

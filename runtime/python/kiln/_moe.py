@@ -8,8 +8,8 @@ import math
 
 from ._abi import ACTS, Problem
 from ._memory import BITS, bad, view
-from ._products import SCALARS, Product, add_rounding, along, block_type, given_scales, group_type, measure, \
-    scale_of, typed, zero_type, zeros_shape
+from ._products import SCALARS, Product, add_rounding, along, block_type, given_scales, \
+    group_type, lie_as_written, measure, note_pitch, scale_of, typed, zero_type, zeros_shape
 
 BLOCKS = (16, 32, 64, 128, 256)
 BLOCK_256 = 255                # kiln.h: KILN_BLOCK_256
@@ -77,28 +77,20 @@ def routing(ids, weights=None, experts=None, block_m=None):
     return Routing(ids.astype("i8"), weights, experts, block_m)
 
 
-class Dense:
-    """What writes rows side by side."""
-
-    def add_written(self, v, kind):
-        for name, x in (("out=", v), *self.operand.items()):
-            if x.strides:
-                raise bad("%s of shape %s is not contiguous", name, x.shape)
-
-
-class Stage(Dense):
+class Stage:
     """gemm1 or gemm2 of a layer, as Device._launch wants a product."""
 
     def __init__(self, stage, a, b, route, types):
         self.stage, self.route = stage, route
         self.quantised = [x if hasattr(x, "dequantise") else None
                           for x in (a, b)]
-        self.operand = {"a": view(a), "b": view(b)}
+        self.operand = {"a": view(a, True), "b": view(b, True)}
         self.fields = {"stage": stage}
         self.sizes, self.arrays, self.scalars = {}, {}, [0.0] * SCALARS
         for (name, said), axes in zip(types.items(), ("mk", "gnk")):
             v = self.operand[name]
             self.fields[name] = typed(v, said, name)
+            note_pitch(self.fields, name, v, self.fields[name])
             measure(v, self.fields[name], axes, name, self.sizes)
         self.check()
         self.operand.update(offsets=view(route.ids),
@@ -166,6 +158,9 @@ class Stage(Dense):
         Product.add_amax(self, amax)
         Product.add_second(self, out2)
 
+    def add_written(self, v, kind):
+        lie_as_written(self, v, kind)
+
     def mode_of(self, sa, sb):
         """Of tensor scales there is one an expert for B."""
         if sb is not None and math.prod(sb.shape) == self.sizes["g"] and \
@@ -201,7 +196,7 @@ class Stage(Dense):
                        block_m=r.block_field(), beta=int(bool(beta)), **self.fields)
 
 
-class Sum(Dense):
+class Sum:
     """The rows of a token's slots, added in order."""
 
     def __init__(self, rows, route, round_seed):
@@ -219,6 +214,11 @@ class Sum(Dense):
                 self.operand["a"].shape[0] != route.tokens * route.topk:
             raise bad("slots have the shape %s, the routing has %d rows",
                       self.operand["a"].shape, route.tokens * route.topk)
+
+    def add_written(self, v, kind):
+        """Rows of tokens are dense."""
+        if v.strides:
+            raise bad("out= of shape %s is not contiguous", v.shape)
 
     def output_shape(self):
         return self.route.tokens, self.operand["a"].shape[1]

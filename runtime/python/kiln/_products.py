@@ -163,6 +163,35 @@ def written_shape(shape, scale):
     return (*rows, -(-n // WRITTEN[scale])) if WRITTEN[scale] else tuple(rows)
 
 
+def note_pitch(fields, name, v, kind):
+    """Notes the pitches of a, b or c in elements of kind."""
+    said = "out=" if name == "c" else name
+    if v.pitches is None:
+        raise bad("%s of shape %s is not contiguous along its last axis, or its rows "
+                  "overlap", said, v.shape)
+    bits = BITS[kind]
+    for field, n in zip(("ld" + name, "stride_" + name), v.pitches):
+        if n > 0 and bits < 8:
+            n, rest = divmod(8 * n, bits)
+            if rest:
+                raise bad("rows of %s begin inside an element of %s", said, kind)
+        if n:
+            fields[field] = n
+
+
+def lie_as_written(product, v, kind):
+    """Where rows of the output are; of arrays that lie as it does they are there, too."""
+    note_pitch(product.fields, "c", v, kind)
+    beside = [(name, n) for n, (what, name) in product.arrays.items() if what == "tensor"]
+    if "out2" in product.operand:
+        beside.append(("out2", "out2"))
+    for name, at in beside:
+        if product.operand[at].pitches != v.pitches:
+            raise bad("rows of %s are apart as those of the output: it has pitches %s, "
+                      "the output %s (0: dense)", name, product.operand[at].pitches,
+                      v.pitches)
+
+
 class Product:
     """A product: `problem`, operands by name, and the shape of its output."""
 
@@ -197,24 +226,9 @@ class Product:
         if v.pitches is None and len(v.shape) > 1 and BITS[kind] >= 8 and \
                 name in TURNED.get(self.fields["family"], ""):
             v, letter = v.turned(), "n" if letter == "t" else "t"
-        self.pitch(name, v, kind)
+        note_pitch(self.fields, name, v, kind)
         self.operand[name] = v
         return letter
-
-    def pitch(self, name, v, kind):
-        """Notes the pitches of a, b or c in elements of kind."""
-        said = "out=" if name == "c" else name
-        if v.pitches is None:
-            raise bad("%s of shape %s is not contiguous along its last axis, or its rows "
-                      "overlap", said, v.shape)
-        bits = BITS[kind]
-        for field, n in zip(("ld" + name, "stride_" + name), v.pitches):
-            if n > 0 and bits < 8:
-                n, rest = divmod(8 * n, bits)
-                if rest:
-                    raise bad("rows of %s begin inside an element of %s", said, kind)
-            if n:
-                self.fields[field] = n
 
     def shared(self):
         """The operands that all problems read the same of, and the same scales of."""
@@ -225,16 +239,7 @@ class Product:
         return 1 if name in self.shared() else self.sizes.get("g", 1)
 
     def add_written(self, v, kind):
-        """Where rows of the output are; of arrays that lie as it does they are there, too."""
-        self.pitch("c", v, kind)
-        beside = [(name, n) for n, (what, name) in self.arrays.items() if what == "tensor"]
-        if "out2" in self.operand:
-            beside.append(("out2", "out2"))
-        for name, at in beside:
-            if self.operand[at].pitches != v.pitches:
-                raise bad("rows of %s are apart as those of the output: it has pitches %s, "
-                          "the output %s (0: dense)", name, self.operand[at].pitches,
-                          v.pitches)
+        lie_as_written(self, v, kind)
 
     def add_scales(self, scales, mode):
         sa, sb, mode = given_scales(self.quantised, scales, mode)
