@@ -169,9 +169,10 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     if (p->scale == KILN_SCALE_BLOCK128 && !kn_prequant(p) && (!small || p->a == KILN_I8))
         return kn_fail(c, KILN_UNSUPPORTED, "--scale block128 is for fp8 and "
                        "bf8");
-    if (p->out == KILN_I32 && (p->scale || p->epilogue || p->beta || p->alpha_set))
+    if (p->out == KILN_I32 &&
+        (p->scale || p->epilogue || p->beta || p->alpha_set || kn_gated(p)))
         return kn_fail(c, KILN_UNSUPPORTED, "an i32 output is the plain sum: "
-                       "no scale, bias, alpha or beta");
+                       "no scale, bias, activation, alpha or beta");
     return KILN_OK;
 }
 
@@ -331,19 +332,22 @@ check_family(struct kn_ctx *c, kiln_problem *p)
     const struct kn_family *f = kn_family_of(p);
     bool groups = f->ragged, wgrad = f->ragged == 'k';
 
-    if (f->routed)
-        return kn_routed_check(c, p);
-    if (f->batch ? p->batch < 1 : p->batch > 1)
+    if (f->batch ? p->batch < 1 : p->batch && p->batch != 1)
         return kn_fail(c, KILN_BAD_INPUT, f->batch
                        ? "batched needs --batch of at least 1"
                        : "--batch is for batched");
-    if (groups ? p->groups < 1 || p->groups > 65535 : p->groups > 0)
-        return kn_fail(c, KILN_BAD_INPUT, groups
-                       ? "the number of groups is from 1 to 65535"
-                       : "groups are for grouped and wgrad");
     if (p->group_flags && !groups)
         return kn_fail(c, KILN_BAD_INPUT, "tables of groups are for grouped and "
                        "wgrad");
+    if (f->routed)
+        return kn_routed_check(c, p);
+    if (p->stage || p->act || p->atomic || p->block_m || p->id_format || p->weigh)
+        return kn_fail(c, KILN_BAD_INPUT, "stage, act, atomic, block_m, id_format and "
+                       "weigh are moe's");
+    if (groups ? p->groups < 1 || p->groups > 65535 : p->groups != 0)
+        return kn_fail(c, KILN_BAD_INPUT, groups
+                       ? "the number of groups is from 1 to 65535"
+                       : "groups are for grouped and wgrad");
     if (p->group_flags & KILN_GROUP_LENS && p->group_flags & KILN_GROUP_ENDS32)
         return kn_fail(c, KILN_BAD_INPUT, "a table has lengths or ends of "
                        "groups, not both");

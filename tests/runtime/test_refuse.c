@@ -45,6 +45,42 @@ bad_problems_are_refused(void **state)
     refuse(&p, NULL, KILN_UNSUPPORTED, "bf16 cannot be multiplied by f16");
 }
 
+/* What is of one family says so of another, where it would be half believed. */
+static void
+foreign_fields_are_refused(void **state)
+{
+    static const struct { size_t field; const char *text; } rows[] = {
+        { offsetof(kiln_problem, stage), "are moe's" },
+        { offsetof(kiln_problem, act), "are moe's" },
+        { offsetof(kiln_problem, atomic), "are moe's" },
+        { offsetof(kiln_problem, id_format), "are moe's" },
+        { offsetof(kiln_problem, weigh), "are moe's" },
+        { offsetof(kiln_problem, group_flags), "tables of groups are for" },
+    };
+    kiln_problem p;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        p = small_problem(8, 8, 8);
+        ((uint8_t *)&p)[rows[i].field] = 1;
+        refuse(&p, NULL, KILN_BAD_INPUT, rows[i].text);
+    }
+    p = small_problem(8, 8, 8);
+    p.groups = -1;
+    refuse(&p, NULL, KILN_BAD_INPUT, "groups are for grouped");
+    p = small_problem(8, 8, 8);
+    p.batch = -1;
+    refuse(&p, NULL, KILN_BAD_INPUT, "--batch is for batched");
+    p = small_problem(64, 64, 64);
+    p.family = KILN_MOE;
+    p.a = p.b = KILN_I8;
+    p.out = KILN_I32;
+    p.stage = KILN_MOE_GATE_UP;
+    p.groups = p.topk = 1;
+    p.tokens = p.block_m = 64;
+    refuse(&p, NULL, KILN_UNSUPPORTED, "no scale, bias, activation, alpha");
+}
+
 /* A shorter struct of an older program: what it lacks is the default. */
 static void
 older_structs_are_accepted(void **state)
@@ -274,6 +310,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_problems_are_refused),
+        cmocka_unit_test(foreign_fields_are_refused),
         cmocka_unit_test(older_structs_are_accepted),
         cmocka_unit_test(bad_launches_are_refused),
         cmocka_unit_test(null_is_refused),
