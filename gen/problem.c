@@ -341,9 +341,6 @@ check_family(struct kn_ctx *c, kiln_problem *p)
                        "wgrad");
     if (f->routed)
         return kn_routed_check(c, p);
-    if (p->stage || p->act || p->atomic || p->block_m || p->id_format || p->weigh)
-        return kn_fail(c, KILN_BAD_INPUT, "stage, act, atomic, block_m, id_format and "
-                       "weigh are moe's");
     if (groups ? p->groups < 1 || p->groups > 65535 : p->groups != 0)
         return kn_fail(c, KILN_BAD_INPUT, groups
                        ? "the number of groups is from 1 to 65535"
@@ -429,6 +426,10 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
     if (!p->alpha_set)
         p->alpha = 1;
     KN_TRY(check_device(c, p));
+    if (!kn_family_of(p)->routed &&
+        (p->stage || p->act || p->atomic || p->block_m || p->id_format || p->weigh))
+        return kn_fail(c, KILN_BAD_INPUT, "stage, act, atomic, block_m, id_format and "
+                       "weigh are moe's");
     if (kn_family_of(p)->unary)
         return kn_quant_normalise(c, p);
     KN_TRY(check_expression(c, p));
