@@ -181,6 +181,13 @@ read_trace(struct kn_ctx *c, const struct kn_csv *t, struct kn_csv *out)
     return KILN_OK;
 }
 
+static bool
+is_json(const char *text)
+{
+    text += strspn(text, " \t\r\n");
+    return *text == '{' || *text == '[';
+}
+
 kiln_status
 kn_table_read(struct kn_ctx *c, const char *path, struct kn_csv *out)
 {
@@ -191,6 +198,8 @@ kn_table_read(struct kn_ctx *c, const char *path, struct kn_csv *out)
     KN_TRY(kn_file_read(c, path, &bytes, &size));
     if (kn_hipblaslt_results((const char *)bytes))
         return kn_hipblaslt_log(c, path, (const char *)bytes, out);
+    if (is_json((const char *)bytes))
+        return kn_json_table(c, path, (const char *)bytes, out);
     KN_TRY(kn_csv_parse(c, path, (const char *)bytes, &theirs));
     if (kn_trace_is(&theirs))
         return read_trace(c, &theirs, out);

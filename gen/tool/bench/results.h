@@ -81,6 +81,7 @@ void kn_results_put(struct kn_results *r, struct kn_buf *b);
  * (kernel_trace.csv) and what hipblaslt-bench prints. */
 
 /* A table of times: kiln's own, or
+ *   of JSON              the rows of `bench --json` (kn_json_table)
  *   of hipblaslt-bench   a row a problem, in the columns of a list, and us
  *   of rocprofv3         a row a kernel, grid (in workgroups) and block, and us,
  *                        the median of its launches
