@@ -166,6 +166,30 @@ def packed_rows_apart():
     return None
 
 
+class Lent:
+    """An array that lends its memory by DLPack alone."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self):
+        return self._array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+def lent_arrays():
+    """DLPack says strides in elements, and none of a dense array."""
+    gpu = devices()[0]
+    x, y = small(33, 64), small(40, 64)
+    for lie in (np.copy, apart, turned):
+        wrong = same(gpu.gemm(Lent(lie(x)), Lent(lie(y)), "f32"), wide(x) @ wide(y).T)
+        if wrong:
+            return wrong
+    return None
+
+
 def arrays_beside_the_output():
     """A second output and an epilogue's array lie as the output does."""
     gpu = devices()[0]
@@ -197,7 +221,8 @@ def what_is_no_rows_is_refused():
 
 CASES = [
     products_of_any_strides, groups_of_any_strides, heads_between_rows, one_matrix_for_all,
-    layers_of_moe, packed_rows_apart, arrays_beside_the_output, what_is_no_rows_is_refused,
+    layers_of_moe, packed_rows_apart, lent_arrays, arrays_beside_the_output,
+    what_is_no_rows_is_refused,
 ]
 
 if __name__ == "__main__":
