@@ -144,8 +144,10 @@ static void
 settle(struct dist *d, const struct meeting *m)
 {
     kn_ref missed = dist_op(d, KN_OP_eq, kn_sb1, m->met, dist_int(d, 0));
+    struct kn_ins *rare = dist_add(d, KN_OP_if, 0);
 
-    dist_add(d, KN_OP_if, 0)->arg[0] = missed;
+    rare->arg[0] = missed;
+    rare->attr[KN_A_likely] = 2;
     leave_slices(d, m, true);
     dist_count_out(d, &m->own, m->met);
     dist_add(d, KN_OP_else, 0);
