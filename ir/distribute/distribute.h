@@ -256,6 +256,7 @@ void dist_align_base(struct dist *d, struct dist_tile *v);
 kn_ref dist_aligned_records(struct dist *d, const struct dist_tile *v, kn_ref bytes);
 kn_ref dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off, uint32_t step);
 void dist_first_dwords(struct dist *d, struct dist_tile *v, const char *name);
+void dist_first_dword(struct dist *d, struct dist_tile *v, uint32_t step, const char *name);
 /* Whether lanes side by side have chunks side by side in memory, so that LDS has them
  * where its rows are swizzled; else memory is read so. */
 bool dist_in_order(const struct dist *d, const struct kn_lds *l);

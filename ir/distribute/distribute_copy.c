@@ -154,6 +154,8 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         if (!t->reg[n])
             t->reg[n] = dist_named(d, load_type(load.bytes), "%s.%u",
                                    kn_val(d->in, i->dst)->name, n);
+        if (v->before && !v->before[n])
+            dist_first_dword(d, v, n, kn_val(d->in, i->arg[0])->name);
         ins = dist_add(d, KN_OP_ldg, t->reg[n]);
         ins->arg[0] = r;
         ins->arg[1] = off;

@@ -54,21 +54,41 @@ dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off, uint32_t step)
     return dist_ic(d, KN_OP_and, off, -4);
 }
 
+/* Of a row's first lane, whose lane before has another row's. */
+static kn_ref
+is_first(struct dist *d, uint32_t lanes)
+{
+    return dist_op(d, KN_OP_eq, kn_vb1, dist_ic(d, KN_OP_urem, d->tid, lanes),
+                   dist_int(d, 0));
+}
+
+/* Beside the load of the first chunk that it precedes, whose line it is in; from other lanes it
+ * would ask for all lines of a row. */
+void
+dist_first_dword(struct dist *d, struct dist_tile *v, uint32_t step, const char *name)
+{
+    const struct kn_lds *l = dist_lds(d, v->lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t lanes = kn_pieces_of_row(&g);
+    kn_ref at = v->reg[step], r = dist_rsrc(d, v->base, v->rem);
+    struct kn_ins *i;
+
+    if (lanes > 1 && l->kdiv == 1)
+        at = dist_only_if(d, is_first(d, lanes), at);
+    v->before[step] = dist_named(d, kn_v32, "%s.before%u", name, step);
+    i = dist_add(d, KN_OP_ldg, v->before[step]);
+    i->arg[0] = r;
+    i->arg[1] = at;
+    i->attr[KN_A_elem] = KN_T_i32;
+}
+
+/* What scales have of a row is in a line or two: those come ahead for their chunks as well. */
 void
 dist_first_dwords(struct dist *d, struct dist_tile *v, const char *name)
 {
-    kn_ref r = dist_rsrc(d, v->base, v->rem);
-
     v->before = KN_NEW(d->c, kn_ref, v->nreg);
-    for (uint32_t s = 0; s < v->nreg; s++) {
-        struct kn_ins *i;
-
-        v->before[s] = dist_named(d, kn_v32, "%s.before%u", name, s);
-        i = dist_add(d, KN_OP_ldg, v->before[s]);
-        i->arg[0] = r;
-        i->arg[1] = v->reg[s];
-        i->attr[KN_A_elem] = KN_T_i32;
-    }
+    for (uint32_t s = 0; dist_lds(d, v->lds)->kdiv != 1 && s < v->nreg; s++)
+        dist_first_dword(d, v, s, name);
 }
 
 /* Where LDS has chunk `id` of the tile. */
@@ -210,9 +230,7 @@ dist_shifted_dwords(struct dist *d, const struct dist_tile *t, uint32_t step, kn
         w[i + 1] = n > 1 ? dist_slice(d, t->reg[step], i) : t->reg[step];
     w[0] = t->before[step];
     if (lanes > 1) {
-        kn_ref in_row = dist_ic(d, KN_OP_urem, d->tid, lanes);
-        kn_ref pick[] = { dist_op(d, KN_OP_eq, kn_vb1, in_row, dist_int(d, 0)),
-                          w[0], roll(d, w[n], 1) };
+        kn_ref pick[] = { is_first(d, lanes), w[0], roll(d, w[n], 1) };
 
         w[0] = dist_op3(d, KN_OP_select, kn_v32, pick);
     }
