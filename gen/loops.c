@@ -140,9 +140,22 @@ has_room(const kiln_problem *p, const struct kn_config *g, uint32_t batch)
                (kn_unaligned(p, g, 'b') && kn_elems[f.shape.tb].bits == 6);
 
     return threads <= 256 ||
-           (kn_ahead(p, g) == 1 && !six && (acc < 128 || a.ksteps > 1) &&
+           ((kn_ahead(p, g) == 1 || kn_one_product(p)) && !six && (acc < 128 || a.ksteps > 1) &&
             acc + kn_step_registers(&a, &b) + kn_staged_registers(p, g) +
                     kn_run_registers(batch, 4, true, threads) <= 256);
+}
+
+/* Each K tile alone asks for a line a row; of fewer K tiles the first batch comes late (168
+ * problems of one product drawn). */
+static bool
+batches_repay(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t share = p->k / (g->split_k ? g->split_k : 1);
+    bool four = kn_type_bits[p->a] == 4, one = kn_one_product(p);
+    int64_t least = !one ? 8 : g->bm * g->bn < 64 * (four ? 128u : 64u) ? 10 : four ? 6 : 5;
+
+    return (g->bm * g->bn >= 80 * 128 || (p->k && one)) &&
+           (!p->k || share >= least * g->bk);
 }
 
 /* Through registers beside operands that do, in one place of LDS: of tiles whose loads
@@ -155,13 +168,11 @@ batches_in_registers(const kiln_problem *p, const struct kn_config *g)
     uint32_t cols = kn_scale_batch_k(p, g) / (uint32_t)kn_scale_k(p);
     uint32_t a = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->a];
     uint32_t b = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->b];
-    int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     return kn_targets[p->target].scaled && !kn_dequant(p) && !p->quant && p->layout == KILN_NT &&
            g->lowering != KN_LOWERING_LLVM && g->stages && g->wm && g->stagger < 2 &&
            kn_family_of(p)->ragged != 'k' &&
-           (ring || kn_mx_blocks(p) ||
-            (g->bm * g->bn >= 80 * 128 && (!p->k || share >= 8 * (int64_t)g->bk))) &&
+           (ring || kn_mx_blocks(p) || batches_repay(p, g)) &&
            slots * kn_copied(g, a, b) +
                kn_copied(g, 8 * cols, 8 * cols) <= kn_targets[p->target].lds &&
            (ring || has_room(p, g, cols * (g->bm + g->bn)));
