@@ -63,7 +63,7 @@ struct dist_lag {
  * the v_perm_b32 selector of its bytes. */
 struct dist_shift {
     kn_ref *from, begin;     /* of the first step: where lanes load, by what lags, and all */
-    kn_ref *late, before[4], place[4], first, select;
+    kn_ref *late, *each, before[4], place[4], first, select; /* each: by step and dword */
 };
 
 struct dist {

@@ -139,7 +139,8 @@ first_shift(struct dist *d, struct dist_tile *v, kn_ref at)
     struct dist_shift *s = v->shift = KN_NEW(d->c, struct dist_shift, 1);
     kn_ref low = dist_ic(d, KN_OP_and, x[0], 3);
 
-    s->late = KN_NEW(d->c, kn_ref, v->nreg * DWORDS);
+    s->late = KN_NEW(d->c, kn_ref, v->nreg);
+    s->each = KN_NEW(d->c, kn_ref, v->nreg * DWORDS);
     s->from = KN_NEW(d->c, kn_ref, v->nreg);
     s->select = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, low, A_BYTE), NO_SHIFT);
     s->first = dist_op(d, KN_OP_eq, kn_vb1, x[1], dist_int(d, 0));
@@ -149,20 +150,21 @@ first_shift(struct dist *d, struct dist_tile *v, kn_ref at)
     }
 }
 
-/* Whether the next fetch has what belongs to this K tile: of each dword, or, to be picked
- * beside those before it, of the chunk. */
+/* Whether the next fetch has what belongs to this K tile: of the chunk, to be picked beside those
+ * before it, and of each dword, where scalar registers have room for those of all steps. */
 static void
 note_late(struct dist *d, struct dist_tile *v, uint32_t step, const kn_ref x[2])
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
-    uint32_t n = l->unaligned == 3 ? DWORDS : 1, period = lag_period(d, l) * n;
-    uint32_t tile = tile_bytes(d, v);
+    uint32_t period = lag_period(d, l), tile = tile_bytes(d, v);
+    struct dist_shift *s = v->shift;
+    kn_ref at = in_lines(d, x);
 
-    for (uint32_t i = step * n; i < (step + 1) * n; i++)
-        v->shift->late[i] = i >= period ? v->shift->late[i - period]
-            : lags(d, tile, n == 1 ? in_lines(d, x)
-                                   : dist_pick(d, is_before(d, l, x, i % n), dist_int(d, tile),
-                                               in_lines(d, x)));
+    if (l->unaligned == 2)
+        s->late[step] = step >= period ? s->late[step - period] : lags(d, tile, at);
+    for (uint32_t i = 0; (l->unaligned == 3 || period < 3) && i < DWORDS; i++)
+        s->each[step * DWORDS + i] = step >= period ? s->each[(step - period) * DWORDS + i]
+            : lags(d, tile, dist_pick(d, is_before(d, l, x, i), dist_int(d, tile), at));
 }
 
 /* Rows of a step are a multiple of 16 from those of the first. */
@@ -216,25 +218,34 @@ pick_dwords(struct dist *d, const struct dist_put *x, uint32_t step, kn_ref *out
     const struct dist_tile *t = x->t;
 
     for (uint32_t i = 0; i < DWORDS; i++)
-        out[i] = dist_pick(d, t->shift->late[step * DWORDS + i],
+        out[i] = dist_pick(d, t->shift->each[step * DWORDS + i],
                            dist_slice(d, x->scales->reg[step], i),
                            dist_slice(d, t->reg[step], i));
+}
+
+/* Dword i of one of the two that were fetched, of the one that has dword `to` of the K tile. */
+static kn_ref
+fetched(struct dist *d, const struct dist_put *x, uint32_t step, uint32_t i, uint32_t to)
+{
+    const struct dist_shift *s = x->t->shift;
+    kn_ref next = dist_slice(d, x->scales->reg[step], i), each = s->each[step * DWORDS + to];
+    kn_ref own = dist_slice(d, x->t->reg[step], i);
+
+    if (each)
+        return dist_pick(d, each, next, own);
+    return dist_pick(d, s->before[to], next, dist_pick(d, s->late[step], next, own));
 }
 
 static void
 shift_dwords(struct dist *d, const struct dist_put *x, uint32_t step, kn_ref *out)
 {
     const struct dist_shift *s = x->t->shift;
-    kn_ref next[DWORDS], w[DWORDS];
+    kn_ref last = dist_pick(d, s->late[step], dist_slice(d, x->scales->reg[step], DWORDS - 1),
+                            dist_slice(d, x->t->reg[step], DWORDS - 1));
 
     for (uint32_t i = 0; i < DWORDS; i++) {
-        next[i] = dist_slice(d, x->scales->reg[step], i);
-        w[i] = dist_pick(d, s->late[step], next[i], dist_slice(d, x->t->reg[step], i));
-    }
-    for (uint32_t i = 0; i < DWORDS; i++) {
-        kn_ref own = dist_pick(d, s->before[i], next[i], w[i]);
-        kn_ref low = i ? dist_pick(d, s->before[i], next[i - 1], w[i - 1])
-                       : lane_before(d, x->t, w[DWORDS - 1]);
+        kn_ref own = fetched(d, x, step, i, i);
+        kn_ref low = i ? fetched(d, x, step, i - 1, i) : lane_before(d, x->t, last);
 
         out[i] = dist_op3(d, KN_OP_perm, kn_v32, (kn_ref[]){ own, low, s->select });
     }
