@@ -140,21 +140,22 @@ has_room(const kiln_problem *p, const struct kn_config *g, uint32_t batch)
                (kn_unaligned(p, g, 'b') && kn_elems[f.shape.tb].bits == 6);
 
     return threads <= 256 ||
-           ((kn_ahead(p, g) == 1 || kn_one_product(p)) && !six && (acc < 128 || a.ksteps > 1) &&
+           ((kn_ahead(p, g) == 1 || !kn_family_of(p)->routed) && !six &&
+            (acc < 128 || a.ksteps > 1) &&
             acc + kn_step_registers(&a, &b) + kn_staged_registers(p, g) +
                     kn_run_registers(batch, 4, true, threads) <= 256);
 }
 
-/* Each K tile alone asks for a line a row; of fewer K tiles the first batch comes late (168
- * problems of one product drawn). */
+/* Each K tile alone asks for a line a row; of fewer K tiles the first batch comes late (258
+ * problems drawn, of experts none). */
 static bool
 batches_repay(const kiln_problem *p, const struct kn_config *g)
 {
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
-    bool four = kn_type_bits[p->a] == 4, one = kn_one_product(p);
-    int64_t least = !one ? 8 : g->bm * g->bn < 64 * (four ? 128u : 64u) ? 10 : four ? 6 : 5;
+    bool four = kn_type_bits[p->a] == 4, routed = kn_family_of(p)->routed;
+    int64_t least = routed ? 8 : g->bm * g->bn < 64 * (four ? 128u : 64u) ? 10 : four ? 6 : 5;
 
-    return (g->bm * g->bn >= 80 * 128 || (p->k && one)) &&
+    return (g->bm * g->bn >= 80 * 128 || (p->k && !routed)) &&
            (!p->k || share >= least * g->bk);
 }
 

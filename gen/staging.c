@@ -420,7 +420,7 @@ kn_scale_batch_k(const kiln_problem *p, const struct kn_config *g)
     uint32_t k = kn_schedules[g->schedule].batch << doubles_batch(p, g);
     bool step = kn_reads_of(g) == KN_READS_STEP;
     bool copied = g->domain.align_a >= 16 && g->domain.align_b >= 16;
-    uint32_t most = step && (copied || streams_lines(p, g) || kn_one_product(p)) ? 8
+    uint32_t most = step && (copied || streams_lines(p, g) || !kn_family_of(p)->routed) ? 8
                   : eight_lines(p, g) ? 8
                   : step || !copied || (g->copies == KN_COPIES_LINES && g->stages == 3) ? 4 : 32;
 

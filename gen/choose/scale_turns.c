@@ -96,17 +96,17 @@ groups_in_turns(const kiln_problem *p, const struct kn_config *g)
            turns && (open || 100 * tiles >= percent * kn_cus(p));
 }
 
-/* Of one product: large tiles, of a share of K with some turns, which ask for a line a row with
+/* Of other than moe: large tiles, of a share of K with some turns, which ask for a line a row with
  * each K tile else: 0.81 to 1.00 of the time. e4m3 has turns half as long, in which rows at 16
- * bytes, f16 and one slot pay more for conversion's wait than lines cost (200 drawn). */
+ * bytes, f16 and one slot pay more for conversion's wait than lines cost (300 drawn). */
 static bool
-one_in_turns(const kiln_problem *p, const struct kn_config *g)
+large_in_turns(const kiln_problem *p, const struct kn_config *g)
 {
     enum { LEAST_K = 1024 };
     int64_t shares = g->split_k ? g->split_k : 1;
     bool e4m3 = p->scale == KILN_SCALE_NV16, four = kn_type_bits[p->b] == 4 && !e4m3;
 
-    return kn_targets[p->target].dma == 16 && kn_one_product(p) && p->b != KILN_I4 &&
+    return kn_targets[p->target].dma == 16 && !kn_family_of(p)->routed && p->b != KILN_I4 &&
            g->bm >= 64 && g->bm * g->bn >= (four ? 64u : 128u) * 64 &&
            p->k >= LEAST_K * shares &&
            kn_b_scale_bytes(p, g) < KN_SCALES_RUN && kn_reads_of(g) != KN_READS_TILE &&
@@ -133,7 +133,7 @@ kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g)
         return groups_in_turns(p, g) ? KN_TURNS : KN_NO_TURNS;
     if (may_read(p, g) && groups_in_turns(p, g))
         return KN_TURNS_OF_CODES;
-    if (one_in_turns(p, g))
+    if (large_in_turns(p, g))
         return KN_TURNS;
     pays = fits && bytes < KN_SCALES_RUN && kn_reads_of(g) != KN_READS_TILE &&
            (g->bm <= 64 || (wide && g->bk >= 128)) && kn_family_of(p)->routed &&
