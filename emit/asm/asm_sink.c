@@ -3,8 +3,8 @@
  * Tidy computes values in front of the outermost loop or branch around their
  * first mention. In a branch they cost those nothing that do not take it, their
  * registers are free outside, and what is loaded there is asked for as soon as
- * its address is known. Not where a wait stands in front of the branch, behind
- * which they are free. Regions are loops and branches; region 0 is the kernel. */
+ * its address is known. Not where a wait stands in the straight run in front of the
+ * branch, behind which they are free. Regions are loops and branches; region 0 is the kernel. */
 #include "asm.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ find_regions(struct sink *s)
         if (op == KN_OP_end || turns)
             open = s->region[open].parent;
         s->of[n] = open;
-        waits |= op == KN_OP_fence;
+        waits = op != KN_OP_end && (waits || op == KN_OP_fence);
         if (op != KN_OP_loop && op != KN_OP_if && !turns)
             continue;
         s->region[++made] = (struct region){ open, s->region[open].depth + 1,
