@@ -7,7 +7,13 @@
 enum {
     LOOKS = 64,              /* some 40 us: all shares of a tile run at once or none
                               * of the waits is worth it */
-    FEW = 16                 /* blocks of a wave, more have their sums in AGPRs */
+    FEW = 16,                /* blocks of a wave, more have their sums in AGPRs */
+    MANY = 12                /* shares */
+};
+
+/* A wave's accumulators in `splits` slices of whole units: of gate and up pairs. */
+struct slicing {
+    uint32_t splits, unit, units;
 };
 
 /* Counter s of a wave counts the shares that have left slice s in memory, and
@@ -16,45 +22,77 @@ enum {
 struct meeting {
     struct area x;
     const struct dist_tile *acc;
-    kn_ref share;
-    struct dist_counter own; /* of this share's slice */
-    uint32_t splits, each;   /* slices; accumulators of one */
+    kn_ref share;            /* the slice that is this share's */
+    struct dist_counter own; /* of that slice */
+    struct slicing by;
     kn_ref met;              /* s.i32: 1 if all have come while this one looked */
 };
 
-/* Accumulators of a slice: of gate and up whole pairs. */
+/* Of many shares half as many units, or fewer: a slice has one or none, and each wave deals
+ * them to other shares, so that all have as much to add up. Of fewer shares it takes as long
+ * to store the slices that they had not to (predicted). */
+static bool
+is_dealt(const struct slicing *by)
+{
+    return 2 * by->units <= by->splits && by->splits >= MANY;
+}
+
+/* Units of a slice, the most of any. */
 static uint32_t
-slice_length(const struct dist_tile *acc, uint32_t splits, bool pairs)
+slice_length(const struct slicing *by)
+{
+    return (by->units + by->splits - 1) / by->splits;
+}
+
+/* How many units the first s slices have. */
+static uint32_t
+units_before(const struct slicing *by, uint32_t s)
+{
+    uint32_t n = is_dealt(by) ? (s * by->units + by->splits - 1) / by->splits
+                              : s * slice_length(by);
+
+    return n < by->units ? n : by->units;
+}
+
+static struct slicing
+slicing_of(const struct dist_tile *acc, uint32_t splits, bool pairs)
 {
     uint32_t unit = pairs ? 2 : 1;
 
-    return (acc->nreg / unit + splits - 1) / splits * unit;
+    return (struct slicing){ .splits = splits, .unit = unit, .units = acc->nreg / unit };
 }
 
 static struct dist_span
-slice_of(const struct dist_tile *acc, uint32_t s, uint32_t each)
+slice_of(const struct slicing *by, uint32_t s)
 {
-    uint32_t from = s * each, to = from + each;
+    return (struct dist_span){ units_before(by, s) * by->unit,
+                               units_before(by, s + 1) * by->unit };
+}
 
-    return (struct dist_span){ from < acc->nreg ? from : acc->nreg,
-                               to < acc->nreg ? to : acc->nreg };
+/* The accumulators of the first n slices, n uniform. */
+static kn_ref
+before_slice(struct dist *d, const struct slicing *by, kn_ref n)
+{
+    if (is_dealt(by))
+        n = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, n, by->units),
+                                           by->splits - 1), by->splits);
+    return dist_ic(d, KN_OP_mul, n, (is_dealt(by) ? 1 : slice_length(by)) * by->unit);
+}
+
+static kn_ref
+slice_of_share(struct dist *d, const struct slicing *by, kn_ref share)
+{
+    if (!is_dealt(by))
+        return share;
+    return dist_ic(d, KN_OP_urem, dist_i2(d, KN_OP_add, share, d->wave), by->splits);
 }
 
 /* Whether acc.share said of one of the slices from .. to - 1 that it is this wave's. */
 static kn_ref
 is_mine(struct dist *d, kn_ref mine, uint32_t from, uint32_t to)
 {
-    kn_ref none = dist_int(d, 0), x;
-
-    if (to == from + 1)
-        return dist_op(d, KN_OP_ne, kn_sb1, dist_op(d, KN_OP_readlane, kn_s32, mine,
-                                                    dist_int(d, from)), none);
-    x = dist_op(d, KN_OP_slt, kn_vb1, d->lane, dist_int(d, to));
-    x = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ x, mine, none });
-    x = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){
-        dist_op(d, KN_OP_slt, kn_vb1, d->lane, dist_int(d, from)), none, x });
-    x = dist_op(d, KN_OP_count, kn_s32, dist_op(d, KN_OP_ne, kn_vb1, x, none), 0);
-    return dist_op(d, KN_OP_ne, kn_sb1, x, none);
+    return dist_op(d, KN_OP_ne, kn_sb1,
+                   dist_ic(d, KN_OP_and, mine, (1 << to) - (1 << from)), dist_int(d, 0));
 }
 
 /* Slices from .. to - 1, most often one of all: of more than three halves by turns, since
@@ -62,15 +100,19 @@ is_mine(struct dist *d, kn_ref mine, uint32_t from, uint32_t to)
 static void
 each_slice(struct dist *d, const struct dist_sliced *x, uint32_t from, uint32_t to)
 {
+    struct slicing by = slicing_of(x->acc, x->splits, false);
     uint32_t step = to - from > 3 ? (to - from + 1) / 2 : 1;
 
     for (uint32_t s = from; s < to; s += step) {
         uint32_t end = s + step < to ? s + step : to;
-        kn_ref here = is_mine(d, x->mine, s, end);
+        kn_ref here;
 
+        if (units_before(&by, s) == units_before(&by, end))
+            continue;
+        here = is_mine(d, x->mine, s, end);
         dist_add(d, KN_OP_if, 0)->arg[0] = here;
         if (step == 1)
-            x->make(d, x->of, slice_of(x->acc, s, slice_length(x->acc, x->splits, false)));
+            x->make(d, x->of, slice_of(&by, s));
         else
             each_slice(d, x, s, end);
         dist_add(d, KN_OP_end, 0);
@@ -87,8 +129,8 @@ dist_each_slice(struct dist *d, const struct dist_sliced *x)
 static void
 leave_slices(struct dist *d, const struct meeting *m, bool own)
 {
-    for (uint32_t s = 0; s < m->splits; s++) {
-        struct dist_span of = slice_of(m->acc, s, m->each);
+    for (uint32_t s = 0; s < m->by.splits; s++) {
+        struct dist_span of = slice_of(&m->by, s);
         kn_ref mine = dist_op(d, KN_OP_eq, kn_sb1, m->share, dist_int(d, s));
         kn_ref none = dist_int(d, 0);
         struct area x = m->x;
@@ -105,12 +147,12 @@ open_meeting(struct dist *d, const struct kn_ins *i)
 {
     uint32_t splits = (uint32_t)i->attr[KN_A_splits];
     struct meeting m = { .x = dist_open_own(d, i), .acc = dist_tile(d, i->arg[0]),
-                         .share = dist_operand(d, i->arg[3]), .splits = splits,
                          .met = dist_temp(d, kn_s32) };
     kn_ref counters = dist_address(d, dist_operand(d, i->arg[2]), d->wave,
                                    dist_int(d, 4 * splits), 0);
 
-    m.each = slice_length(m.acc, splits, i->attr[KN_A_pairs]);
+    m.by = slicing_of(m.acc, splits, i->attr[KN_A_pairs]);
+    m.share = slice_of_share(d, &m.by, dist_operand(d, i->arg[3]));
     m.own.r = dist_range(d, counters, 4 * (int64_t)splits);
     m.own.at = dist_op(d, KN_OP_mov, kn_v32, dist_ic(d, KN_OP_mul, m.share, 4), 0);
     m.own.most = dist_int(d, splits);
@@ -155,24 +197,41 @@ settle(struct dist *d, const struct meeting *m)
     dist_add(d, KN_OP_end, 0);
 }
 
-/* acc.share: of lane s 1 if this wave sums slice s. */
+/* Bits of the slices that are left to this wave, those of lanes whose counters had what
+ * the last to count finds. */
+static void
+add_left(struct dist *d, const struct meeting *m, kn_ref old, kn_ref mine)
+{
+    kn_ref left = dist_op(d, KN_OP_eq, kn_vb1, old, dist_int(d, m->by.splits));
+    kn_ref bits = dist_op(d, KN_OP_shl, kn_v32, dist_int(d, 1), d->lane), any;
+    struct kn_ins *rare;
+
+    any = dist_op(d, KN_OP_ne, kn_sb1, dist_op(d, KN_OP_count, kn_s32, left, 0), dist_int(d, 0));
+    rare = dist_add(d, KN_OP_if, 0);
+    rare->arg[0] = any;
+    rare->attr[KN_A_likely] = 2;
+    bits = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ left, bits, dist_int(d, 0) });
+    bits = dist_op(d, KN_OP_scan, kn_v32, bits, 0);
+    bits = dist_op(d, KN_OP_readlane, kn_s32, bits, dist_int(d, 63));
+    dist_move(d, mine, dist_i2(d, KN_OP_or, mine, bits));
+    dist_add(d, KN_OP_end, 0);
+}
+
+/* acc.share: bit s is 1 if this wave sums slice s. */
 kiln_status
 expand_share(struct dist *d, const struct kn_ins *i)
 {
     struct meeting m = open_meeting(d, i);
-    kn_ref old, mine, left, one = dist_int(d, 1), none = dist_int(d, 0);
+    kn_ref old;
 
     leave_slices(d, &m, false);
     old = count_all(d, &m);
     dist_look(d, &m.own, dist_int(d, LOOKS), m.met);
     settle(d, &m);
-    left = dist_op(d, KN_OP_eq, kn_vb1, old, dist_int(d, m.splits));
-    left = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ left, one, none });
-    mine = dist_op(d, KN_OP_eq, kn_vb1, d->lane, m.share);
-    mine = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ mine, m.met, left });
-    d->mine = dist_result_of(d, i, kn_v32);
-    d->splits = m.splits;
-    dist_move(d, d->mine, mine);
+    d->mine = dist_result_of(d, i, kn_s32);
+    d->splits = m.by.splits;
+    dist_move(d, d->mine, dist_op(d, KN_OP_shl, kn_s32, m.met, m.share));
+    add_left(d, &m, old, d->mine);
     return KILN_OK;
 }
 
@@ -180,8 +239,8 @@ expand_share(struct dist *d, const struct kn_ins *i)
 struct picked {
     const struct dist_tile *acc;
     kn_ref n;
-    uint32_t each;
-    struct dist_span of;     /* blocks of the slice */
+    struct slicing by;
+    struct dist_span of;     /* blocks of the slice, those of a shorter one are not there */
     kn_ref *sum;             /* of each of them */
     bool back;
 };
@@ -189,8 +248,10 @@ struct picked {
 static void
 move_blocks(struct dist *d, const struct picked *x, uint32_t s)
 {
-    for (uint32_t b = x->of.from; b < x->of.to && s * x->each + b < x->acc->nreg; b++) {
-        kn_ref acc = x->acc->reg[s * x->each + b], sum = x->sum[b - x->of.from];
+    struct dist_span slice = slice_of(&x->by, s);
+
+    for (uint32_t b = x->of.from; b < x->of.to && slice.from + b < slice.to; b++) {
+        kn_ref acc = x->acc->reg[slice.from + b], sum = x->sum[b - x->of.from];
 
         dist_move(d, x->back ? acc : sum, x->back ? sum : acc);
     }
@@ -217,13 +278,13 @@ move_picked(struct dist *d, const struct picked *x, uint32_t from, uint32_t to)
 }
 
 /* Of a block whose number is uniform; out of range as block_offset is, and behind
- * the last block. */
+ * the slice's end. */
 static kn_ref
-offset_of(struct dist *d, const struct area *x, const struct dist_tile *acc, kn_ref n)
+offset_of(struct dist *d, const struct area *x, kn_ref n, kn_ref end)
 {
     kn_ref down = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, n, x->across), 16);
     kn_ref row = dist_i2(d, KN_OP_add, x->row, down), in;
-    kn_ref there = dist_op(d, KN_OP_slt, kn_sb1, n, dist_int(d, acc->nreg));
+    kn_ref there = dist_op(d, KN_OP_slt, kn_sb1, n, end);
     kn_ref rows = dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
         there, x->rows, dist_int(d, 0) });
 
@@ -236,12 +297,13 @@ static void
 join_picked(struct dist *d, const struct joined *j, struct picked *x)
 {
     uint32_t loads = j->splits == 2 ? 1 : j->splits, many = x->of.to - x->of.from;
-    uint32_t slices = (x->acc->nreg + x->each - 1) / x->each;
     kn_ref *v = KN_NEW(d->c, kn_ref, (size_t)many * loads);
-    kn_ref first = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, x->n, x->each), x->of.from);
+    kn_ref first = dist_ic(d, KN_OP_add, before_slice(d, &x->by, x->n), x->of.from);
+    kn_ref end = !is_dealt(&x->by) ? dist_int(d, x->acc->nreg)
+               : before_slice(d, &x->by, dist_ic(d, KN_OP_add, x->n, 1));
 
     for (uint32_t b = 0; b < many; b++) {
-        kn_ref at = offset_of(d, j->x, x->acc, dist_ic(d, KN_OP_add, first, b));
+        kn_ref at = offset_of(d, j->x, dist_ic(d, KN_OP_add, first, b), end);
 
         x->sum[b] = dist_temp(d, kn_val(d->out, x->acc->reg[x->of.from + b])->type);
         dist_move(d, x->sum[b], x->acc->reg[x->of.from + b]);
@@ -251,7 +313,7 @@ join_picked(struct dist *d, const struct joined *j, struct picked *x)
     }
     dist_add(d, KN_OP_sched, 0);
     x->back = false;
-    move_picked(d, x, 0, slices);
+    move_picked(d, x, 0, x->by.splits);
     for (uint32_t b = 0; b < many; b++) {
         if (loads == 1)
             dist_move(d, x->sum[b], dist_sum_of(d, x->sum[b], v[b]));
@@ -259,8 +321,18 @@ join_picked(struct dist *d, const struct joined *j, struct picked *x)
             dist_add_shares(d, j, x->sum[b], v + b * loads);
     }
     x->back = true;
-    move_picked(d, x, 0, slices);
+    move_picked(d, x, 0, x->by.splits);
     dist_add(d, KN_OP_sched, 0);
+}
+
+/* The least of the slices whose bits are 1; below: of lane l the bits up to l. */
+static kn_ref
+first_of(struct dist *d, kn_ref bits, kn_ref below)
+{
+    kn_ref none = dist_op(d, KN_OP_and, kn_v32, below, bits);
+
+    none = dist_op(d, KN_OP_eq, kn_vb1, none, dist_int(d, 0));
+    return dist_op(d, KN_OP_count, kn_s32, none, 0);
 }
 
 /* The slices that acc.share says are this wave's, one after the other: most often
@@ -272,24 +344,21 @@ dist_join_slices(struct dist *d, const struct joined *j, const struct dist_tile 
     /* Blocks in registers at a time, more where so many sums are AGPRs. */
     uint32_t loads = j->splits == 2 ? 1 : j->splits;
     uint32_t batch = (acc->nreg > FEW ? 40 : 20) / (loads + 1);
-    kn_ref left = dist_temp(d, kn_v32), n, end, sum[40];
-    struct picked x = { .acc = acc, .each = slice_length(acc, j->splits, j->pairs),
-                        .sum = sum };
+    kn_ref left = dist_temp(d, kn_s32), below, end, sum[40];
+    struct picked x = { .acc = acc, .by = slicing_of(acc, j->splits, j->pairs), .sum = sum };
+    uint32_t each = slice_length(&x.by) * x.by.unit;
 
+    below = dist_op(d, KN_OP_shl, kn_v32, dist_int(d, 2), dist_ic(d, KN_OP_umin, d->lane, 31));
+    below = dist_ic(d, KN_OP_add, below, -1);
     dist_move(d, left, mine);
     dist_add(d, KN_OP_loop, 0);
-    n = dist_op(d, KN_OP_eq, kn_vb1, dist_op(d, KN_OP_scan, kn_v32, left, 0),
-                dist_int(d, 0));
-    n = dist_op(d, KN_OP_count, kn_s32, n, 0);
-    end = dist_op(d, KN_OP_sge, kn_sb1, n, dist_int(d, j->splits));
+    end = dist_op(d, KN_OP_eq, kn_sb1, left, dist_int(d, 0));
     dist_add(d, KN_OP_break, 0)->arg[0] = end;
-    x.n = n;
-    for (uint32_t b = 0; b < x.each; b += batch) {
-        x.of = (struct dist_span){ b, b + batch < x.each ? b + batch : x.each };
+    x.n = first_of(d, left, below);
+    for (uint32_t b = 0; b < each; b += batch) {
+        x.of = (struct dist_span){ b, b + batch < each ? b + batch : each };
         join_picked(d, j, &x);
     }
-    end = dist_op(d, KN_OP_eq, kn_vb1, d->lane, n);
-    dist_move(d, left, dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){
-        end, dist_int(d, 0), left }));
+    dist_move(d, left, dist_i2(d, KN_OP_and, left, dist_ic(d, KN_OP_add, left, -1)));
     dist_add(d, KN_OP_end, 0);
 }

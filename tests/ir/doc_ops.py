@@ -244,7 +244,7 @@ SENTENCES = {
                 "true for the last of `splits=` to come",
     "acc.share": "split-K: the same operands; parks all slices of the accumulators "
                  "but this share's, counts this wave and looks for the others 64 times at "
-                 "most. Of lane s 1 if this wave adds up slice s: its own when all "
+                 "most. Bit s is 1 if this wave adds up slice s: its own when all "
                  "have come, and what others no longer wait for when it is the last",
     "acc.join": "accumulators become the sum of the area's shares, in order: "
                 "area, number of this share, rows left; with what `acc.share` says, of "
