@@ -264,11 +264,13 @@ clock_at(const struct launch *l, double duty)
                                base[l->width] - slope[l->width] * duty));
 }
 
-/* A share writes its sums, the last one reads and adds them all: by what memory
- * gives all compute units at once, or fewer, each as much as it streams. Of slices
- * all but its own and from all others one, when they have met; eight waves, which rows by
- * lines were measured with and others are refined to, sooner (six tiles). */
+/* A share writes its sums, the last one reads and adds them all: by what memory gives all
+ * compute units at once, or fewer, each as much as it streams. Of slices all but its own and
+ * from all others one, when they have met, which takes instructions for each; eight waves
+ * of four blocks, which rows by lines were measured with and others are refined to, sooner (six
+ * tiles). Of two and three blocks slices take no longer than the last. */
 #define EIGHT_MEET 0.8
+#define FOUR_EACH (64 * 128)
 
 static double
 joining(const struct launch *l, const struct kn_config *g)
@@ -276,13 +278,15 @@ joining(const struct launch *l, const struct kn_config *g)
     double area = l->sum * g->bm * g->bn, more = l->all / least(l->all, l->groups);
     double read = most(20, l->c->vmem_stream / (l->c->hbm_latency * l->ghz));
     double write = l->c->hbm_write * 1e3 / l->ghz / l->all * more;
-    double part = l->s->lines && g->wm * g->wn == 8 ? EIGHT_MEET : 1;
+    double part = l->s->lines && g->wm * g->wn == 8 && g->bm * g->bn >= FOUR_EACH ? EIGHT_MEET : 1;
+    double last = 2500 + area / least(64, 16 * more) + l->shares * area / least(read, 20 * more);
 
     if (l->shares < 2)
         return 0;
-    if (l->slices)
-        return part * (3400 + area * (1 - 1 / l->shares) * (1 / least(64, write) + 1 / read));
-    return 2500 + area / least(64, 16 * more) + l->shares * area / least(read, 20 * more);
+    if (!l->slices)
+        return last;
+    return least(last, part * (3400 + most(220 * (l->shares - 8), area * (1 - 1 / l->shares) *
+                                           (1 / least(64, write) + 1 / read))));
 }
 
 /* Codes of rows wider than a tile, beside all other cycles: of waves that meet, or of sums
@@ -319,8 +323,7 @@ time_of(struct launch *l, const struct kn_config *g)
 }
 
 uint32_t
-kn_score_beside(const kiln_problem *p, const struct kn_config *g,
-                const struct kn_score *s)
+kn_score_beside(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
     uint64_t cus = kn_cus(p), n = kn_tiles_of(p, g->bm, g->bn);
 
@@ -453,8 +456,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
 
 /* Of split_after the whole rounds, and behind them the shares of the others. */
 static double
-rounds_time(const kiln_problem *p, const struct kn_config *g,
-            const struct kn_score *s, double tm)
+rounds_time(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s, double tm)
 {
     struct launch l = launch_of(p, g, s, tm), whole;
     struct kn_config one = *g;
@@ -508,8 +510,7 @@ tile_rows(const kiln_problem *p, const struct kn_config *g)
 }
 
 static double
-launch_time(const kiln_problem *p, const struct kn_config *g,
-            const struct kn_score *s)
+launch_time(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
     return least_time(p, g, s, ceil(tile_rows(p, g)));
 }
@@ -556,8 +557,7 @@ score_by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn
 }
 
 double
-kn_score_of(const kiln_problem *p, const struct kn_config *g,
-            const struct kn_score *row)
+kn_score_of(const kiln_problem *p, const struct kn_config *g, const struct kn_score *row)
 {
     static const int64_t rows[] = { 1024, 16384 };
     const struct kn_score own = score_by_lines(p, g, kn_score_apart(p, g, row)), *s = &own;
