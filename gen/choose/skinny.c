@@ -91,7 +91,7 @@ enum {
     MOST_ROWS = 16,
     MORE = 8,                /* rows, behind which only a long K pays */
     WIDE = 80, WIDE_OF_MORE = 32,             /* columns a compute unit */
-    LINE_TILES = 2,          /* of AWQ's 128 columns are a cache line of words */
+    LINE_TILES = 2,          /* of 128 columns of AWQ, 16 of words, are a cache line of these */
     MOST_SHARES = 8, TILES_IN_TURNS = 7,
     ROOM = 1 << 16,          /* bytes of LDS, which eight waves of 16 rows by 128 columns pass */
     LEAST_K = 512, SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
@@ -223,21 +223,22 @@ struct form {
 
 /* What price_of() adds up, in ns: what a launch takes; a turn of a wave that waits for its loads;
  * of a turn each row and column; a sum of a wave; shares of K, and 256 sums of each of them; how
- * much of a workgroup that only some units have a round takes. Fitted to 4,500 launches of 800
- * products of 1 to 16 rows, with errors of 8 % (docs/smallm.md). */
+ * much of a workgroup that only some units have a round takes; what 16 rows take more. Fitted to
+ * 4,500 launches of 800 products of 1 to 16 rows, with errors of 8 %, and to 840 of words with
+ * 7 and 9 (docs/smallm.md). */
 static const struct price {
-    double launch, turn, row, column, sum, shared, share, whole;
+    double launch, turn, row, column, sum, shared, share, whole, tall;
 } prices[][KINDS] = {
-    { [INTEGERS] = { 3530, 358, 16.9, 26.1, 0.30, 1212, 127, 0.80 },
-      [WORDS] = { 3775, 435, 19.2, 18.9, 0.48, 2164, 92, 0.94 },
-      [AWQ] = { 3868, 2119, 3.8, 11.3, 0.07, 1187, 107, 1.00 },
-      [NVFP4] = { 3427, 0, 24.8, 21.9, 0.22, 1502, 60, 0.87 },
-      [MXFP4] = { 3354, 220, 21.2, 17.2, 0.16, 1400, 171, 0.90 } },
-    { [INTEGERS] = { 3903, 301, 23.5, 25.3, 0.56, 1501, 55, 0.73 },
-      [WORDS] = { 3877, 580, 28.3, 21.6, 0.56, 3608, 0, 1.00 },
-      [AWQ] = { 4867, 2035, 16.9, 11.6, 0.00, 1582, 124, 1.00 },
-      [NVFP4] = { 3684, 340, 13.3, 39.5, 1.06, 1445, 150, 0.79 },
-      [MXFP4] = { 3749, 612, 24.4, 31.5, 0.57, 1538, 105, 0.84 } },
+    { [INTEGERS] = { 3530, 358, 16.9, 26.1, 0.30, 1212, 127, 0.80, 1 },
+      [WORDS] = { 3906, 367, 21.3, 19.0, 0.27, 1366, 117, 0.90, 1.06 },
+      [AWQ] = { 3868, 2119, 3.8, 11.3, 0.07, 1187, 107, 1.00, 1 },
+      [NVFP4] = { 3427, 0, 24.8, 21.9, 0.22, 1502, 60, 0.87, 1 },
+      [MXFP4] = { 3354, 220, 21.2, 17.2, 0.16, 1400, 171, 0.90, 1 } },
+    { [INTEGERS] = { 3903, 301, 23.5, 25.3, 0.56, 1501, 55, 0.73, 1 },
+      [WORDS] = { 4055, 441, 23.7, 21.0, 0.60, 1634, 135, 1.00, 1.06 },
+      [AWQ] = { 4867, 2035, 16.9, 11.6, 0.00, 1582, 124, 1.00, 1 },
+      [NVFP4] = { 3684, 340, 13.3, 39.5, 1.06, 1445, 150, 0.79, 1 },
+      [MXFP4] = { 3749, 612, 24.4, 31.5, 0.57, 1538, 105, 0.84, 1 } },
 };
 
 /* What another form, and skinny in place of what has the best score, takes at most. */
@@ -264,9 +265,12 @@ price_of(const kiln_problem *p, uint32_t rows, const struct form *f)
     double sums = (double)f->columns * rows;
     double longest = fmax(comes, fmax(waits, works)), least = fmin(comes, fmin(waits, works));
 
-    return by->launch + (f->shares > 1 ? by->shared + by->share * f->shares * sums / 256 : 0) +
-           by->sum * sums * many * f->waves +
-           longest + 0.3 * (comes + waits + works - longest - least) + 0.1 * least;
+    double ns = by->launch + by->sum * sums * many * f->waves +
+                longest + 0.3 * (comes + waits + works - longest - least) + 0.1 * least;
+
+    if (f->shares > 1)
+        ns += by->shared + by->share * f->shares * sums / 256;
+    return rows > MORE ? ns * by->tall : ns;
 }
 
 /* Shares of K have a turn each, and more of them than two of a compute unit are none. */
@@ -394,6 +398,14 @@ rows_of_tile(const kiln_problem *p)
     return bm;
 }
 
+/* Tiles of 16 columns of words: the other half of their lines is the next one's, which the same
+ * chiplet has then. */
+static bool
+halves_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return kind_of(p) == WORDS && kn_one_product(p) && g->bn == 16;
+}
+
 const char *
 kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
 {
@@ -413,7 +425,7 @@ kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
         g->split_k = shares_of(p, g);
     if (open && kn_one_product(p))
         take_cheaper(p, g);
-    if (has_rows_of_k(p) && !g->xcd) {
+    if (!g->xcd && (has_rows_of_k(p) || halves_lines(p, g))) {
         g->xcd = kn_xcds(p);
         g->xcd_run = LINE_TILES;
     }
