@@ -554,8 +554,8 @@ compare_rows(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *gi
     }
 }
 
-/* The rules' own tile with as many slots as its score knows: groups and batches of MX types have
- * two by rules. */
+/* The rules' own tile with as many slots as its score knows: groups and batches, and few rows of
+ * 128-blocks, have fewer by rules. Not wgrad but of MX types (up to 1.09 of the time). */
 static bool
 takes_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *row,
             const struct kn_config *given, struct kn_config *g)
@@ -563,8 +563,8 @@ takes_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *row,
     struct kn_config try = *given;
 
     if (!row || row->walks || row->stages <= g->stages || g->stages < 2 || g->split_k > 1 ||
-        !kn_mx_scales(p) || !kn_direct(p, g) || !take_score(p, row, &try) ||
-        !same_tile(&try, g) || try.stages <= g->stages)
+        (kn_family_of(p)->ragged == 'k' && !kn_mx_scales(p)) || !kn_direct(p, g) ||
+        !take_score(p, row, &try) || !same_tile(&try, g) || try.stages <= g->stages)
         return false;
     try.split_k = g->split_k;
     if (kn_score_known(p, &try) > kn_score_known(p, g) || !is_kernel(c, p, &try))
