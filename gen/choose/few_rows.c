@@ -23,6 +23,7 @@ static const struct forms {
     bool deep;               /* a long K of few is four waves', of up to 4 columns */
     struct {
         uint8_t rows, quarters[2], columns; /* rows: up to so many */
+        uint16_t deep;       /* twice as many of eight from such a K on; 0: never */
     } spread;                /* spread_form() */
     struct price {
         uint8_t least, rows; /* from so many on, up to so many */
@@ -50,7 +51,8 @@ static const struct forms {
   unlike = { .spread = { 2, { 6, 6 }, 4 } }, fnuz_mixed = { .spread = { 2, { 6, 6 }, 4 } },
   fnuz8 = { .spread = { 1, { 10, 10 }, 1 }, .price = { 2, 4, 402, 64, 143, 27, 16, 0.2, { 0 } } },
   fnuz6 = { .price = { 1, 2, 1043, 209, 352, 104, 61, 0.9, { 0 } } },
-  fnuz4 = { .spread = { 1, { 10, 10 }, 2 }, .price = { 1, 4, 728, 164, 217, 44, 25, 0.6, { 0 } } },
+  fnuz4 = { .spread = { 1, { 10, 10 }, 2, 12288 },
+            .price = { 1, 4, 728, 164, 217, 44, 25, 0.6, { 0 } } },
   none;
 
 enum {
@@ -150,16 +152,21 @@ has_too_many_columns(const kiln_problem *p, uint32_t rows)
 
 /* Of few rows of scaled types A and its conversion take as much for every wave: a workgroup
  * has as many columns as leave `quarters` of a workgroup for a compute unit, a wave `columns`
- * of them, and fewer where K is too short for as many waves as that leaves (docs/smallm.md). */
+ * of them, more of the longest K, and fewer where K is too short for as many waves as that
+ * leaves (docs/smallm.md). */
 static struct form
 spread_form(const kiln_problem *p, uint32_t rows, const struct forms *all)
 {
     int64_t least = kn_cus(p) * (int64_t)all->spread.quarters[rows - 1];
     struct form f = { .bn = 1 };
+    uint8_t columns;
 
     while (f.bn < MOST_COLUMNS && 2 * p->n >= least * f.bn)
         f.bn *= 2;
-    f.wm = f.bn <= all->spread.columns ? 1 : f.bn / all->spread.columns;
+    columns = all->spread.columns;
+    if (f.bn == 8 && all->spread.deep && p->k >= all->spread.deep)
+        columns *= 2;
+    f.wm = f.bn <= columns ? 1 : f.bn / columns;
     f.wm = f.wm < 4 ? f.wm : 4;
     while (f.wm < 4 && f.wm < f.bn && 10 * p->k < 7 * (256 / f.wm) * (int64_t)kn_gemv_run(p))
         f.wm *= 2;
