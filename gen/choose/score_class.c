@@ -138,12 +138,16 @@ kn_class_of(const kiln_problem *p)
 }
 
 /* Where tt was not measured A is as tn has it, and B as nt, which few rows are all about;
- * but where others fill LDS directly, f64 that is transposed waits for A, of much to read. */
+ * but of much to read f64 that is transposed waits for A where others fill LDS directly, and
+ * 128-blocks of more than half as many rows where none do. */
 static bool
 about_b(const kiln_problem *p)
 {
-    return p->m <= SMALL_ROWS && !(kn_wide_sums(p) && kn_targets[p->target].lds_tr &&
-                                   p->n * p->k >= MUCH);
+    bool much = p->n * p->k >= MUCH;
+    bool wide = kn_wide_sums(p) && kn_targets[p->target].lds_tr;
+    bool blocks = kn_blocks(p) && kn_targets[p->target].dma < 16 && 2 * p->m > SMALL_ROWS;
+
+    return p->m <= SMALL_ROWS && !(much && (wide || blocks));
 }
 
 static size_t
