@@ -134,9 +134,25 @@ mutate(const struct kn_fn *f, struct kn_ins *i, enum mutation m)
     return false;
 }
 
+/* The end of the `if` at n, which has no `else` and accesses LDS at most, in order with
+ * what the wave did before; or 0. */
+static size_t
+end_of_clip(const struct kn_fn *f, size_t n)
+{
+    while (++n < f->nins && f->ins[n].op != KN_OP_end) {
+        uint16_t op = f->ins[n].op;
+
+        if (kn_op_kind((enum kn_op)op) != KN_ALU && op != KN_OP_fence && op != KN_OP_sched &&
+            op != KN_OP_lds_ld && op != KN_OP_lds_st)
+            return 0;
+    }
+    return n < f->nins ? n : 0;
+}
+
 /* A later fence retires what fence `at` does, and nothing before it is a
- * barrier, an LDS access or a branch (the end of its own `if` apart). Loads
- * and stores between the two push the operations at hand further back. */
+ * barrier, an LDS access or a branch (the end of its own `if` apart, and of a wait for
+ * LDS alone what end_of_clip() passes). Loads and stores between the two push the
+ * operations at hand further back. */
 static bool
 later_covers(const struct kn_fn *f, size_t at)
 {
@@ -155,6 +171,11 @@ later_covers(const struct kn_fn *f, size_t at)
         case KN_OP_ldg:
         case KN_OP_stg:
             vm += vm < 62;
+            break;
+        case KN_OP_if:
+            n = vm == 63 ? end_of_clip(f, n) : 0;
+            if (!n)
+                return false;
             break;
         case KN_OP_end:
         case KN_OP_ldu:
