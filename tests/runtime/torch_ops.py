@@ -93,6 +93,40 @@ def grouped_products():
     return None
 
 
+def copies_of(call, *args):
+    """How many tensors a call copies to have them contiguous."""
+    copy, made = torch.Tensor.contiguous, []
+
+    def counted(x, *more):
+        made.extend([x.shape] if not x.is_contiguous() else [])
+        return copy(x, *more)
+    torch.Tensor.contiguous = counted
+    try:
+        call(*args)
+    finally:
+        torch.Tensor.contiguous = copy
+    return len(made)
+
+
+def what_has_a_layout_is_not_copied():
+    """Either axis contiguous, rows apart or not; else one copy of each."""
+    kiln.torch.simulate("sim:gfx950")
+    ways = (torch.clone, apart, turned,
+            lambda x: apart(x.transpose(-2, -1)).transpose(-2, -1))
+    for lay in ways:
+        for other in ways:
+            a, b = lay(small(2, 24, 16)), other(small(2, 16, 8))
+            n = copies_of(OPS.grouped_mm, a, b)
+            if n:
+                return "%d copies of %s and %s" % (n, a.stride(), b.stride())
+        n = copies_of(OPS.grouped_mm, apart(small(24, 16)), lay(small(3, 16, 8)),
+                      ends_of(24, 3))
+        if n:
+            return "%d copies of groups" % n
+    n = copies_of(OPS.grouped_mm, small(2, 24, 32)[:, :, ::2], small(2, 16, 16)[:, :, ::2])
+    return None if n == 2 else "%d copies of two that no layout has" % n
+
+
 def gradients():
     kiln.torch.simulate("sim:gfx950")
     for _ in range(3):
@@ -233,8 +267,8 @@ def what_does_not_fit_is_refused():
     return None
 
 
-CASES = [grouped_products, gradients, scaled_products, scaled_groups,
-         shapes_without_numbers, what_does_not_fit_is_refused]
+CASES = [grouped_products, what_has_a_layout_is_not_copied, gradients, scaled_products,
+         scaled_groups, shapes_without_numbers, what_does_not_fit_is_refused]
 
 if __name__ == "__main__":
     sys.exit(tap.main(CASES))

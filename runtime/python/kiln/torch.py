@@ -103,10 +103,14 @@ def empty_output(a, b, offs, out_dtype):
 
 # ---- launches ----------------------------------------------------------------
 
-def by_rows(x):
-    """x, or a copy: the last axis is contiguous, rows may be apart, matrices are several."""
+def lies_by_rows(x):
+    """Whether the last axis is contiguous; rows may be apart, matrices are several."""
     _, step = pitches(x.shape, x.stride()) or (0, SHARED)
-    return x if step != SHARED else x.contiguous()
+    return step != SHARED
+
+
+def by_rows(x):
+    return x if lies_by_rows(x) else x.contiguous()
 
 
 def operands(family, mx, a, b):
@@ -116,9 +120,9 @@ def operands(family, mx, a, b):
     if family == "wgrad":
         return "tn", by_rows(a.t()), by_rows(b)
     turned, across = a.transpose(-2, -1), b.transpose(-2, -1)
-    along_n = by_rows(across) is not across
+    along_n = not lies_by_rows(across)
     b = by_rows(b) if along_n else across
-    if family != "grouped" and by_rows(a) is not a and by_rows(turned) is turned:
+    if family != "grouped" and not lies_by_rows(a) and lies_by_rows(turned):
         return "tn" if along_n else "tt", turned, b
     return "nn" if along_n else "nt", by_rows(a), b
 
