@@ -14,6 +14,7 @@ from built import BUILD, SOURCE  # noqa: E402
 import tap  # noqa: E402
 import kiln  # noqa: E402
 np = tap.need("numpy")
+from arrays import Lent, refused, same, wide  # noqa: E402
 
 RNG = np.random.default_rng(25)
 GPU = kiln.open("sim:gfx950")
@@ -23,24 +24,6 @@ NAMES = {"f4": "f32", "f2": "f16"}
 
 def small(*shape, dtype="f2"):
     return RNG.integers(-3, 4, shape).astype(dtype)
-
-
-def refused(text, call, *args, kind=kiln.Error, **more):
-    try:
-        call(*args, **more)
-    except kind as e:
-        assert text in str(e), "%r is not in %r" % (text, str(e))
-        return
-    raise AssertionError("%s was not refused" % text)
-
-
-def same(got, want):
-    return None if np.array_equal(got.astype("f8"), want.astype("f8")) else \
-        "largest difference %g" % abs(got - want).max()
-
-
-def wide(x):
-    return x.astype("f8")
 
 
 def gemm_of_every_layout():
@@ -950,19 +933,6 @@ class Foreign:
         if how == "cuda":
             self.__dict__["__cuda_array_interface__"] = \
                 array.__cuda_array_interface__
-
-
-class Lent:
-    """DLPack of host memory, as numpy makes it."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack__(self):
-        return self.array.__dlpack__()
-
-    def __dlpack_device__(self):
-        return (1, 0)
 
 
 def foreign_arrays():

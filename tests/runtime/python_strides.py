@@ -12,6 +12,7 @@ import built  # noqa: E402,F401
 import tap  # noqa: E402
 import kiln  # noqa: E402
 np = tap.need("numpy")
+from arrays import Lent, refused, same, wide  # noqa: E402
 
 RNG = np.random.default_rng(47)
 GAP = 7
@@ -39,24 +40,6 @@ def lain(x):
     how = RNG.integers(4)
     return x if not how else apart(x) if how == 1 else turned(x) if how == 2 \
         else apart(turned(x).swapaxes(-1, -2)).swapaxes(-1, -2)
-
-
-def wide(x):
-    return x.astype("f8")
-
-
-def same(got, want):
-    return None if np.array_equal(wide(got), want) else \
-        "largest difference %g" % abs(wide(got) - want).max()
-
-
-def refused(text, call, *args, **more):
-    try:
-        call(*args, **more)
-    except kiln.Error as e:
-        assert text in str(e), "%r is not in %r" % (text, str(e))
-        return
-    raise AssertionError("%s was not refused" % text)
 
 
 def devices():
@@ -164,19 +147,6 @@ def packed_rows_apart():
         if wrong:
             return wrong
     return None
-
-
-class Lent:
-    """An array that lends its memory by DLPack alone."""
-
-    def __init__(self, array):
-        self._array = array
-
-    def __dlpack__(self):
-        return self._array.__dlpack__()
-
-    def __dlpack_device__(self):
-        return self._array.__dlpack_device__()
 
 
 def lent_arrays():

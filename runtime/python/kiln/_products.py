@@ -223,8 +223,8 @@ class Product:
         """Where an operand's rows are; of one whose columns are contiguous they are rows of
         the other layout, which is returned."""
         v, kind = self.operand[name], self.fields[name]
-        if v.pitches is None and len(v.shape) > 1 and BITS[kind] >= 8 and \
-                name in TURNED.get(self.fields["family"], ""):
+        if v.pitches is None and len(v.shape) > 1 and v.turned().pitches is not None and \
+                BITS[kind] >= 8 and name in TURNED.get(self.fields["family"], ""):
             v, letter = v.turned(), "n" if letter == "t" else "t"
         note_pitch(self.fields, name, v, kind)
         self.operand[name] = v
