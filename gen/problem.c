@@ -404,6 +404,17 @@ check_device(struct kn_ctx *c, const kiln_problem *p)
                    KN_XCDS_MOST, kn_cus(p), kn_xcds(p));
 }
 
+/* What moe alone has. */
+static kiln_status
+check_routing(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (kn_family_of(p)->routed || !(p->stage || p->act || p->atomic || p->block_m ||
+                                     p->id_format || p->weigh))
+        return KILN_OK;
+    return kn_fail(c, KILN_BAD_INPUT, "stage, act, atomic, block_m, id_format and "
+                   "weigh are moe's");
+}
+
 void
 kn_default_types(kiln_problem *p)
 {
@@ -426,10 +437,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
     if (!p->alpha_set)
         p->alpha = 1;
     KN_TRY(check_device(c, p));
-    if (!kn_family_of(p)->routed &&
-        (p->stage || p->act || p->atomic || p->block_m || p->id_format || p->weigh))
-        return kn_fail(c, KILN_BAD_INPUT, "stage, act, atomic, block_m, id_format and "
-                       "weigh are moe's");
+    KN_TRY(check_routing(c, p));
     if (kn_family_of(p)->unary)
         return kn_quant_normalise(c, p);
     KN_TRY(check_expression(c, p));

@@ -34,12 +34,12 @@ kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
            !kn_writes_scales(p) && !p->amax && !p->out2 && !p->round && !kn_wide_sums(p);
 }
 
+enum { ROWS = 48, MANY = 6 }; /* of a tile; shares */
+
 /* A wave with one block, and in a tile of few rows with two or three, reads those of few shares
  * as fast as it meets them; one with many has no registers for both, but where sums are AGPRs
  * (docs/loops.md). Slices of gate and up are pairs, of which there are at least half as many as
  * shares. */
-enum { ROWS = 48, MANY = 6 };
-
 static bool
 has_slices(const kiln_problem *p, const struct kn_config *g)
 {
