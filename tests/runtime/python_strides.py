@@ -171,7 +171,13 @@ def arrays_beside_the_output():
             epilogue="acc + t", tensor={"t": t})
     refused("are apart as those of the output", gpu.gemm, x, y, "f32",
             out2=apart(np.zeros((33, 40), "f4")))
-    return same(out, want + wide(t)) or same(second, want + wide(t))
+    pair = {"epilogue": "aux:gate, up, aux_gate + aux_up"}
+    sums, both = np.zeros((33, 50), "f4")[:, :20], np.zeros((33, 100), "f4")[:, :40]
+    gpu.gemm(x, y, sums, out2=both, **pair)
+    refused("asks for (100, 0)", gpu.gemm, x, y, sums, out2=np.zeros((33, 50), "f4")[:, :40],
+            **pair)
+    return same(out, want + wide(t)) or same(second, want + wide(t)) or \
+        same(both, want) or same(sums, want[:, :20] + want[:, 20:])
 
 
 def what_is_no_rows_is_refused():

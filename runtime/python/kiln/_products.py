@@ -180,16 +180,18 @@ def note_pitch(fields, name, v, kind):
 
 
 def lie_as_written(product, v, kind):
-    """Where rows of the output are; of arrays that lie as it does they are there, too."""
+    """Where rows of the output are; of arrays that lie as it does they are there, too: rows of
+    aux of gate and up, one behind the other, are twice as far apart."""
     note_pitch(product.fields, "c", v, kind)
-    beside = [(name, n) for n, (what, name) in product.arrays.items() if what == "tensor"]
+    beside = [(name, at, 1) for at, (what, name) in product.arrays.items() if what == "tensor"]
     if "out2" in product.operand:
-        beside.append(("out2", "out2"))
-    for name, at in beside:
-        if product.operand[at].pitches != v.pitches:
-            raise bad("rows of %s are apart as those of the output: it has pitches %s, "
-                      "the output %s (0: dense)", name, product.operand[at].pitches,
-                      v.pitches)
+        pair = "aux_gate" in names_of(product.fields.get("expression", ""))
+        beside.append(("out2", "out2", 1 + pair))
+    for name, at, times in beside:
+        want = tuple(times * n for n in v.pitches)
+        if product.operand[at].pitches != want:
+            raise bad("rows of %s are apart as those of the output: it has pitches %s, which "
+                      "asks for %s (0: dense)", name, product.operand[at].pitches, want)
 
 
 class Product:
