@@ -336,8 +336,8 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     g->stages = 4;
     if (!kn_direct(p, g) && kn_line_ring(p, g))
         return 4;
-    if (kn_widens_late(p, g) && !kn_direct(p, g))
-        return 1;
+    if (kn_widens_late(p, g) && (kn_in_words(p) || !kn_direct(p, g)))
+        return kn_direct(p, g) ? 2 : 1; /* words wait in registers for a slot */
     if (!kn_direct(p, g))
         return one_tile(p, g) ? 1 : three_pay(c, p, g) ? 3 : 2;
     return kn_filled_stages(p, g, want < 2 ? 2 : want > most ? most : want);

@@ -419,7 +419,8 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_put *x)
         uint32_t n = block_rows(d, x->t, s, row);
 
         for (uint32_t k = 0; bits == 4 && k < n / 8; k++)
-            dist_turn_codes(d, dist_column_flip(d, l, s), row + 8 * k, code[k]);
+            (l->mem ? dist_turn_codes : dist_turn_words)(d, dist_column_flip(d, l, s),
+                                                         row + 8 * k, code[k]);
         for (uint32_t p = 0; p < g.pb; p++) {
             kn_ref w[8], zero = x->scales ? dist_zero_word(d, x, s, p) : 0;
 
@@ -429,7 +430,7 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_put *x)
                 else if (l->mem)
                     memcpy(w + 2 * k, code[k] + 2 * kn_awq_place(p), 2 * sizeof *w);
                 else
-                    w[k] = dist_join_codes(d, code[k] + 2 * kn_awq_place(p));
+                    w[k] = code[k][kn_awq_place(p)];
             store_block_run(d, slot, (struct block_part){ s, p, 0 }, w, zero);
         }
     }

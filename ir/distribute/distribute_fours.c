@@ -33,8 +33,7 @@ dist_pair_op(struct dist *d, enum kn_op op, kn_ref x, kn_ref y)
 kn_ref
 dist_merged(struct dist *d, int64_t mask, kn_ref x, kn_ref y)
 {
-    return dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_and, x, mask),
-                   dist_ic(d, KN_OP_and, y, ~mask & 0xffffffff));
+    return dist_op3(d, KN_OP_bfi, kn_v32, (kn_ref[3]){ dist_int(d, mask), x, y });
 }
 
 /* Blocks whose largest is below this, but for zeros, are made larger: none of a larger one
@@ -290,29 +289,45 @@ selector(struct dist *d, kn_ref flip, uint32_t bit, uint32_t pick)
     return dist_ic(d, KN_OP_xor, dist_ic(d, KN_OP_mul, set, 0x02020202), pick);
 }
 
-/* Column c is in byte c % 2 * 2 + c / 4 of a dword (kn_awq_place), so 1 of its number flips which
- * half that is in, 4 which byte of it. */
+enum { NIBBLES = 0x0f0f0f0f };
+
+/* Byte b of eight dwords, of the even ones and of the odd. Column c is in byte c % 2 * 2 + c / 4 of
+ * a dword (kn_awq_place), so 1 of its number flips which half that is in, 4 which byte of it. */
+static void
+turned_bytes(struct dist *d, kn_ref flip, const kn_ref *row, uint32_t b, kn_ref out[2])
+{
+    kn_ref half = selector(d, flip, 0, b < 2 ? 0x05010400 : 0x07030602);
+    kn_ref byte = selector(d, flip, 2, b % 2 ? 0x07060302 : 0x05040100);
+
+    for (uint32_t odd = 0; odd < 2; odd++)
+        out[odd] = dist_perm_by(d, dist_perm_by(d, row[6 + odd], row[4 + odd], half),
+                                dist_perm_by(d, row[2 + odd], row[odd], half), byte);
+}
+
 void
-dist_turn_codes(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref out[16])
+dist_turn_codes(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref *out)
 {
-    enum { NIBBLES = 0x0f0f0f0f };
+    for (uint32_t b = 0; b < 4; b++) {
+        kn_ref x[2];
 
-    for (uint32_t b = 0; b < 4; b++)
+        turned_bytes(d, flip, row, b, x);
         for (uint32_t odd = 0; odd < 2; odd++) {
-            kn_ref half = selector(d, flip, 0, b < 2 ? 0x05010400 : 0x07030602);
-            kn_ref byte = selector(d, flip, 2, b % 2 ? 0x07060302 : 0x05040100);
-            kn_ref lo = dist_perm_by(d, row[2 + odd], row[odd], half);
-            kn_ref hi = dist_perm_by(d, row[6 + odd], row[4 + odd], half);
-
-            lo = dist_perm_by(d, hi, lo, byte);
-            out[4 * b + odd] = dist_ic(d, KN_OP_and, lo, NIBBLES);
-            out[4 * b + 2 + odd] = dist_ic(d, KN_OP_and,
-                                          dist_ic(d, KN_OP_shr, lo, 4), NIBBLES);
+            out[4 * b + odd] = dist_ic(d, KN_OP_and, x[odd], NIBBLES);
+            out[4 * b + 2 + odd] = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, x[odd], 4),
+                                           NIBBLES);
         }
+    }
 }
 
-kn_ref
-dist_join_codes(struct dist *d, const kn_ref part[2])
+void
+dist_turn_words(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref *out)
 {
-    return dist_i2(d, KN_OP_or, part[0], dist_ic(d, KN_OP_shl, part[1], 4));
+    for (uint32_t b = 0; b < 4; b++) {
+        kn_ref x[2];
+
+        turned_bytes(d, flip, row, b, x);
+        out[2 * b] = dist_merged(d, NIBBLES, x[0], dist_ic(d, KN_OP_shl, x[1], 4));
+        out[2 * b + 1] = dist_merged(d, NIBBLES, dist_ic(d, KN_OP_shr, x[0], 4), x[1]);
+    }
 }
+

@@ -46,15 +46,15 @@ uint32_t dist_widen_integers(struct dist *d, const struct kn_lds *l, struct dist
                              kn_ref zero, kn_ref *out);
 
 /* ---- distribute_fours.c ---- */
-/* Dwords of even and of odd codes, a byte each, as one of codes in order. */
-kn_ref dist_join_codes(struct dist *d, const kn_ref part[2]);
 /* kn_column_flip of this thread's block in a step, or 0 where there is none; the number of a
  * block's column that it writes in the place of the p-th. */
 kn_ref dist_column_flip(struct dist *d, const struct kn_lds *l, uint32_t step);
 kn_ref dist_column(struct dist *d, const struct kn_lds *l, kn_ref outer, uint32_t p);
-/* Of eight dwords of eight codes each, K by K, the eight K of each place, parted; flip: of
- * which column that is (dist_column_flip). */
-void dist_turn_codes(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref out[16]);
+/* Of eight dwords of eight codes each, K by K, the eight K of each place: two dwords of even and
+ * of odd ones, a byte each, or a word of codes in order; flip: of which column that is
+ * (dist_column_flip). */
+void dist_turn_codes(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref *out);
+void dist_turn_words(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref *out);
 
 /* ---- distribute_terms.c ---- */
 /* The two bf16 of fragment n of a tile of f32; of four f32 along K, also the register that

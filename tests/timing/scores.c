@@ -448,12 +448,14 @@ try_direct(struct bench *b, uint32_t bk)
 static void
 try_codes(struct bench *b, uint32_t bk)
 {
-    bool slots = b->target == KILN_GFX950;
-
     if (b->k->b != KILN_I4)
         return;
-    for (size_t i = 0; i < (slots ? COUNT(codes) : COUNT(halves)); i++)
-        try_row(b, KN_SCHED_INTERLEAVE, &(slots ? codes : halves)[i], bk, false);
+    if (b->target != KILN_GFX950)
+        try_all(b, KN_SCHED_INTERLEAVE, halves, COUNT(halves), bk);
+    else if (b->k->words)
+        try_all(b, KN_SCHED_INTERLEAVE, words, COUNT(words), bk);
+    else
+        try_all(b, KN_SCHED_INTERLEAVE, codes, COUNT(codes), bk);
 }
 
 /* 16 bits at any byte along M and N: the largest tiles have registers for K tiles of 32. */
