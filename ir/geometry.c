@@ -189,23 +189,25 @@ kn_run_place(const struct kn_lane_order *o, uint32_t id, uint32_t *row, uint32_t
            (low >> o->from << (o->from + o->rows));
 }
 
-/* LDS takes a 16-byte write of eight lanes at a time. Their rows are pb apart
- * and a swizzle has three bits of the row, so with two blocks along K they are
- * in different banks, of 8-bit types two by two; more along K would halve the
- * cache lines of a load. Eight columns of a word (AWQ) are all three bits: four
+/* LDS takes writes of 128 bytes at a time: 16 bytes of eight lanes, 4 of 32. Their rows are pb
+ * apart and a swizzle has three bits of the row, so with two blocks along K, of shorter runs as
+ * many as have half of these bytes, they are in different banks, or two by two; more along
+ * K would halve the cache lines of a load. Eight columns of a word (AWQ) are all three bits: four
  * lanes are side by side along K (1024x7168x8448, tile 128x128x128 on gfx950, by
  * 1, 2, 4 and 8 of them: 356, 301, 287, 297 us predicted). */
 static void
 place_blocks(const struct kn_lds *l, uint32_t cols, uint32_t bits,
              struct kn_geom *g)
 {
-    uint32_t outers = l->rows / g->pb, along = cols / g->kb;
-    uint32_t kn = (!l->mem && !l->words) || kn_in_terms(l) ? 2 : g->pb == 8 ? 4 : 1;
-    bool apart = kn > 1 && g->kb * bits == 128 && along % kn == 0 &&
-                 outers % (8 / kn) == 0;
+    uint32_t outers = l->rows / g->pb, along = cols / g->kb, bytes = g->kb * bits / 8;
+    uint32_t few = bytes < 16 ? 8 * g->pb / bytes : 2;
+    uint32_t kn = (!l->mem && !l->words) || kn_in_terms(l) ? few : g->pb == 8 ? 4 : 1;
+    bool plain = !l->mem && !l->words;
+    bool apart = kn > 1 && (bytes == 16 || plain) && along % kn == 0 &&
+                 outers % (128 / bytes / kn) == 0;
 
     g->kn = apart ? kn : 1;
-    g->pn = apart ? 8 / kn : outers;
+    g->pn = apart ? 128 / bytes / kn : outers;
     if (!l->mem && l->words && g->pb == 8 && along % 4 == 0 && outers % 8 == 0) {
         g->kn = 4;           /* dwords of every eighth row */
         g->pn = outers % 16 ? 8 : 16;

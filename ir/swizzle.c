@@ -131,6 +131,15 @@ kn_conflicts(const struct kn_fn *f, const struct kn_lds *l)
     return extra;
 }
 
+/* Where a row's dword lies, in dwords of LDS. */
+static uint32_t
+written_at(const struct kn_lds *l, uint32_t pitch, uint32_t row, uint32_t dword)
+{
+    uint32_t swizzle = ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
+
+    return row * pitch + 4 * (dword / 4 ^ swizzle) + (dword % 4 ^ (row & l->flip ? 2 : 0));
+}
+
 /* Eight lanes, which write 16 bytes at a time to all banks. */
 struct eight {
     const struct kn_lds *l;
@@ -149,24 +158,29 @@ write_chunk(struct eight *e, uint32_t row, uint32_t k)
         e->worst = *load;
 }
 
-/* The same of the 16-byte writes of a tile that is transposed on its way. */
+/* The same of the writes of a tile that is transposed on its way, of 16 bytes or less, 128 at a
+ * time. */
 static uint32_t
 write_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 {
     struct kn_geom g = kn_geometry(f, l);
+    uint32_t dwords = g.kb * kn_elems[l->elem].bits / 32, lanes = dwords ? 32 / dwords : 64;
     uint32_t extra = 0;
 
-    if (!g.transpose || g.kb * kn_elems[l->elem].bits != 128)
+    if (!g.transpose || l->words || dwords > 4)
         return 0;
-    for (uint32_t ph = 0; ph < 8; ph++) {
-        struct eight e = { .l = l, .pitch = g.pitch };
-        uint32_t k, outer;
+    for (uint32_t from = 0; from < 64; from += lanes) {
+        uint32_t load[32] = { 0 }, worst = 1;
 
-        for (uint32_t lane = 8 * ph; lane < 8 * ph + 8; lane++) {
+        for (uint32_t lane = from; lane < from + lanes; lane++) {
+            uint32_t k, outer, at;
+
             kn_block_place(l, &g, lane, &k, &outer);
-            write_chunk(&e, outer * g.pb, k);
+            at = written_at(l, g.pitch / 4, outer * g.pb, k * dwords);
+            for (uint32_t w = 0; w < dwords; w++)
+                worst = ++load[(at + w) % 32] > worst ? load[(at + w) % 32] : worst;
         }
-        extra += e.worst - 1;
+        extra += worst - 1;
     }
     return extra;
 }

@@ -172,6 +172,53 @@ transposed_writes(void **state)
     kit_close(&kit);
 }
 
+/* Shorter runs, of tiles that have no 16 bytes for each lane: 128 bytes of lanes side by side
+ * are in `most` rows of the 32 banks, for which all would do with one. */
+static void
+short_transposed_writes(void **state)
+{
+    static const struct {
+        const char *shape, *lds;
+        uint32_t bytes, most;
+    } rows[] = {
+        { "bm=64 bn=64 bk=128 wm=1 wn=4 mfma=fp8.fp8.16x16x32 ta=fp8 tb=fp8",
+          "side=b elem=fp8 rows=64 cols=128 gk=0 lk=1", 8, 2 },
+        { "bm=48 bn=64 bk=64 wm=1 wn=4 mfma=bf16.16x16x16 ta=bf16 tb=bf16",
+          "side=a elem=bf16 rows=48 cols=64 gk=0 lk=1", 4, 2 },
+        { "bm=160 bn=64 bk=64 wm=1 wn=4 mfma=bf16.16x16x16 ta=bf16 tb=bf16",
+          "side=a elem=bf16 rows=160 cols=64 gk=0 lk=1", 8, 2 },
+        { "bm=160 bn=64 bk=128 wm=1 wn=4 mfma=fp8.fp8.16x16x32 ta=fp8 tb=fp8",
+          "side=a elem=fp8 rows=160 cols=128 gk=0 lk=1", 4, 2 },
+    };
+    struct kit kit;
+
+    (void)state;
+    kit_open(&kit);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kn_fn *f = kernel_with(&kit, "gfx942", rows[i].shape, rows[i].lds);
+        const struct kn_lds *l = &f->lds[0];
+        struct kn_geom g = kn_geometry(f, l);
+        unsigned load[32] = { 0 };
+
+        assert_int_equal(kn_pass_swizzle(&f), KILN_OK);
+        assert_int_equal(g.kb * g.pitch / l->cols, rows[i].bytes);
+        for (uint32_t id = 0; id < g.nchunks; id++) {
+            uint32_t k, outer, row, at;
+
+            kn_block_place(l, &g, id, &k, &outer);
+            if (id * rows[i].bytes % 128 == 0)
+                memset(load, 0, sizeof load);
+            row = outer * g.pb;
+            at = k * rows[i].bytes;
+            at ^= (row >> l->swz_s & ((1u << l->swz_n) - 1)) << l->swz_t << 4;
+            at ^= row & l->flip ? 8 : 0;
+            for (uint32_t w = 0; w < rows[i].bytes; w += 4)
+                assert_true(++load[(row * g.pitch + at + w) / 4 % 32] <= rows[i].most);
+        }
+    }
+    kit_close(&kit);
+}
+
 /* Every run of a tile that is converted has one lane, and the eight lanes of an LDS write
  * keep to different chunks of 16 bytes, whichever piece of their runs they write. */
 static void
@@ -428,6 +475,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slot_sizes),
         cmocka_unit_test(transposed_writes),
+        cmocka_unit_test(short_transposed_writes),
         cmocka_unit_test(converted_writes),
         cmocka_unit_test(fragments),
         cmocka_unit_test(conflicts_equal_the_model),
