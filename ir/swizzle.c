@@ -212,7 +212,7 @@ static uint32_t
 run_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 {
     struct kn_lane_order o = kn_run_order(f, l);
-    uint32_t extra = 0, pieces = o.rows && l->kdiv == 1 ? 8u << o.rows : 0;
+    uint32_t extra = 0, pieces = o.rows && o.along == 1 && l->kdiv == 1 ? 8u << o.rows : 0;
 
     for (uint32_t n = 0; n < pieces; n++) {
         struct eight e = { .l = l, .pitch = kn_geometry(f, l).pitch };

@@ -275,6 +275,55 @@ converted_writes(void **state)
     }
 }
 
+/* Folded codes are written 8 bytes at a time, 16 lanes to all banks once: two halves of each of
+ * the eight chunks of 128 bytes. */
+static void
+folded_writes(void **state)
+{
+    static const char *const lds[] = {
+        "side=b elem=fp8 gk=1 lk=1 unit=16 rows=64 cols=256 mem=fp4 run=32",
+        "side=b elem=fp8 gk=1 lk=1 unit=16 rows=64 cols=128 mem=fp4 run=32",
+        "side=b elem=fp8 gk=1 lk=1 unit=16 rows=64 cols=256 mem=fp6 run=16",
+        "side=b elem=fp8 gk=1 lk=1 unit=16 rows=64 cols=128 mem=fp6 run=16",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lds / sizeof *lds; i++) {
+        struct kit kit;
+        struct kn_buf shape = { 0 };
+        struct kn_lane_order o;
+        const struct kn_lds *l;
+        struct kn_geom g;
+        struct kn_fn *f;
+
+        kit_open(&kit);
+        shape.c = &kit.c;
+        kn_putf(&shape, "bm=64 bn=64 bk=%.3s wm=2 wn=2 mfma=fp8.fp8.16x16x32 ta=fp8 tb=fp8 block=32",
+                strstr(lds[i], "cols=") + 5);
+        f = kernel_with(&kit, "gfx942", shape.s, lds[i]);
+        assert_int_equal(kn_pass_swizzle(&f), KILN_OK);
+        l = &f->lds[0];
+        g = kn_geometry(f, l);
+        o = kn_run_order(f, l);
+        assert_true(l->flip);
+        for (uint32_t n = 0; n < g.run / 8 * (g.nchunks / 16); n++) {
+            bool taken[16] = { false };
+
+            for (uint32_t lane = n % (g.nchunks / 16) * 16, to = lane + 16; lane < to; lane++) {
+                uint32_t row, run, half, at;
+
+                kn_run_place(&o, lane, &row, &run);
+                half = run * g.run / 8 + n / (g.nchunks / 16);
+                at = half / 2 ^ (row >> l->swz_s & ((1u << l->swz_n) - 1)) << l->swz_t;
+                at = (at * 2 + (half % 2 ^ (row & l->flip ? 1 : 0)) + row * g.pitch / 8) % 16;
+                assert_false(taken[at]);
+                taken[at] = true;
+            }
+        }
+        kit_close(&kit);
+    }
+}
+
 static void
 fragments(void **state)
 {
@@ -477,6 +526,7 @@ main(int argc, char **argv)
         cmocka_unit_test(transposed_writes),
         cmocka_unit_test(short_transposed_writes),
         cmocka_unit_test(converted_writes),
+        cmocka_unit_test(folded_writes),
         cmocka_unit_test(fragments),
         cmocka_unit_test(conflicts_equal_the_model),
         cmocka_unit_test(known_pitches),
