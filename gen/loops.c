@@ -89,10 +89,13 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
            kn_family_of(p)->ragged != 'k' && !kn_wide_sums(p);
 }
 
+/* Scales of a byte come in dwords, of which a share begins with a whole one: behind a part of
+ * one its last would reach beyond the row, where the last row's are read as zero. */
 uint32_t
 kn_share_k(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t dword = kn_mx_blocks(p) ? 4 * 128 : 0;
+    uint32_t dword = kn_mx_blocks(p) ? 4 * 128
+                   : kn_mx_scales(p) || p->scale == KILN_SCALE_NV16 ? 4 * (uint32_t)kn_scale_k(p) : 0;
     uint32_t share = (kn_line_ring(p, g) ? 4 : 1) * g->bk;
 
     return share < dword ? dword : share;

@@ -244,6 +244,10 @@ static const struct slices {
     { "f16 of AGPRs, seven shares, the last of two blocks", { .a = KILN_F16 },
       "tile=128x256x64 waves=1x4 schedule=4-wave split-k=7 xcd=1 lowering=asm",
       { 100, 256, 896 }, 7 },
+    { "bf16 x mxfp8, scales that come in dwords, 7 K tiles of 64 a share",
+      { .a = KILN_BF16, .b = KILN_MXFP8, .scale = KILN_SCALE_MX32 },
+      "tile=128x256x64 waves=2x4 schedule=4-wave stages=1 split-k=2 xcd=1 lowering=asm",
+      { 16, 64, 896 }, 2 },
 };
 
 /* One kernel whose waves find all others there, and one where nobody does, have the
