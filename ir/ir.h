@@ -143,7 +143,8 @@ struct kn_lds {
     uint32_t panel;          /* memory: 16 rows' 16-byte chunks in turn */
     uint32_t words;          /* memory: enum kn_word_order */
     uint32_t unaligned;      /* rows begin at any byte of memory; 2: and whole lines
-                              * are loaded, 3: the same of rows at dwords */
+                              * are loaded, 3: the same of rows at dwords, 4: at 16
+                              * bytes */
     uint32_t run;            /* elements converted at a time; 0: 16; of scales
                               * kept in registers, of those elements' rows, and
                               * of zero points */

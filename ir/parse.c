@@ -500,7 +500,7 @@ parse_lds(struct parser *p)
         { "kdiv", &l.kdiv, 4096 }, { "panel", &l.panel, 1 },
         { "words", &l.words, KN_WORDS_GPTQ2 },
         { "shuf", &l.shuf, 1 },    { "run", &l.run, 32 },
-        { "unaligned", &l.unaligned, 3 },
+        { "unaligned", &l.unaligned, 4 },
         { "share", &l.share, 8 },  { "line", &l.line, 1 },
         { "lag", &l.lag, 1 },      { "flip", &l.flip, 8 },
         { NULL, NULL, 0 },

@@ -1,12 +1,12 @@
 /* distribute_shift.c - rows that begin at any byte, loaded by whole cache lines on their way
- * through registers (unaligned=2; 3: rows at dwords).
+ * through registers (unaligned=2; 3: rows at dwords, 4: at 16 bytes).
  *
  * A load of what a K tile has of a row asks for two lines wherever the row begins inside
  * one. Here it asks for whole lines: a lane has 16 bytes of memory at 16, in which its chunk
  * of the K tile begins. What lies behind the row's last line lags: it is loaded with the next
  * K tile, of whose line it is, in the same lane. So a K tile is put together of two that were
- * fetched, its own and the next. Dwords go to LDS one by one, each where it belongs, so that
- * lanes shift nothing but bytes: a dword of LDS is of one loaded and the one before, which
+ * fetched, its own and the next. Dwords go to LDS one by one, of rows at 16 bytes all four, each
+ * where it belongs, so that lanes shift nothing but bytes: a dword of LDS is of one loaded and the one before, which
  * the row's first dword of 16 bytes has from the lane before. A row's first lane has
  * dwords that are the K tile before's: they are of the next fetch, whose they end.
  *
@@ -69,13 +69,20 @@ dist_line_chunk(struct dist *d, const struct kn_lds *l, uint32_t step)
     return dist_ic(d, KN_OP_add, id, (int64_t)step * kn_waves(d->in) * 64);
 }
 
+/* Dwords of a lane that are side by side in a K tile, too. */
+static uint32_t
+together(const struct kn_lds *l)
+{
+    return l->unaligned == 4 ? DWORDS : 1;
+}
+
 /* Steps from one to the next that lags alike. */
 static uint32_t
 lag_period(struct dist *d, const struct kn_lds *l)
 {
     uint32_t by = kn_waves(d->in) * 64 / kn_geometry(d->in, l).cpr, n = 1;
 
-    by *= l->unaligned == 3 ? 4 : 1;
+    by *= l->unaligned > 2 ? 4 * together(l) : 1;
     while (n * by % KN_LINE)
         n *= 2;
     return n;
@@ -86,10 +93,10 @@ lag_period(struct dist *d, const struct kn_lds *l)
 static kn_ref
 dword_place(struct dist *d, const struct kn_lds *l, const kn_ref x[2], uint32_t i)
 {
-    kn_ref begin = dist_ic(d, KN_OP_and, x[0], CHUNK - 4);
     int64_t at = 4 * (int64_t)i - (l->unaligned == 2 ? 4 : 0);
+    kn_ref begin = dist_ic(d, KN_OP_and, x[0], CHUNK - 4);
 
-    return dist_ic(d, KN_OP_add, dist_i2(d, KN_OP_sub, x[1], begin), at);
+    return dist_ic(d, KN_OP_add, together(l) > 1 ? x[1] : dist_i2(d, KN_OP_sub, x[1], begin), at);
 }
 
 static kn_ref
@@ -144,7 +151,7 @@ first_shift(struct dist *d, struct dist_tile *v, kn_ref at)
     s->from = KN_NEW(d->c, kn_ref, v->nreg);
     s->select = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, low, A_BYTE), NO_SHIFT);
     s->first = dist_op(d, KN_OP_eq, kn_vb1, x[1], dist_int(d, 0));
-    for (uint32_t i = 0; i < DWORDS; i++) {
+    for (uint32_t i = 0; i < DWORDS; i += together(l)) {
         s->before[i] = is_before(d, l, x, i);
         s->place[i] = dword_address(d, l, x, i);
     }
@@ -162,7 +169,7 @@ note_late(struct dist *d, struct dist_tile *v, uint32_t step, const kn_ref x[2])
 
     if (l->unaligned == 2)
         s->late[step] = step >= period ? s->late[step - period] : lags(d, tile, at);
-    for (uint32_t i = 0; (l->unaligned == 3 || period < 3) && i < DWORDS; i++)
+    for (uint32_t i = 0; (l->unaligned > 2 || period < 3) && i < DWORDS; i += together(l))
         s->each[step * DWORDS + i] = step >= period ? s->each[(step - period) * DWORDS + i]
             : lags(d, tile, dist_pick(d, is_before(d, l, x, i), dist_int(d, tile), at));
 }
@@ -216,9 +223,10 @@ static void
 pick_dwords(struct dist *d, const struct dist_put *x, uint32_t step, kn_ref *out)
 {
     const struct dist_tile *t = x->t;
+    uint32_t n = together(dist_lds(d, t->lds));
 
     for (uint32_t i = 0; i < DWORDS; i++)
-        out[i] = dist_pick(d, t->shift->each[step * DWORDS + i],
+        out[i] = dist_pick(d, t->shift->each[step * DWORDS + i / n * n],
                            dist_slice(d, x->scales->reg[step], i),
                            dist_slice(d, t->reg[step], i));
 }
@@ -254,13 +262,16 @@ shift_dwords(struct dist *d, const struct dist_put *x, uint32_t step, kn_ref *ou
 void
 dist_put_lines(struct dist *d, kn_ref slot, const struct dist_put *x, uint32_t step)
 {
+    const struct kn_lds *l = dist_lds(d, x->t->lds);
     int64_t at = (int64_t)step * kn_waves(d->in) * 64 * CHUNK;
+    uint32_t n = together(l);
     kn_ref out[DWORDS];
 
-    if (dist_lds(d, x->t->lds)->unaligned == 3)
+    if (l->unaligned > 2)
         pick_dwords(d, x, step, out);
     else
         shift_dwords(d, x, step, out);
-    for (uint32_t i = 0; i < DWORDS; i++)
-        dist_store_lds(d, (struct dist_place){ slot, x->t->shift->place[i], at }, out[i], 4);
+    for (uint32_t i = 0; i < DWORDS; i += n)
+        dist_store_lds(d, (struct dist_place){ slot, x->t->shift->place[i], at },
+                       dist_cat(d, out + i, n), 4 * n);
 }

@@ -263,7 +263,7 @@ dist_lacks_registers(const struct dist *d)
             *(l->side == 'a' ? &a : &b) = l->unaligned;
     }
     return more && x->bm * x->bn >= 168 * 64 * kn_waves(d->in) &&
-           (a == 3 ? b == 3 || b <= 1 : a == 2 && b <= 1);
+           (a >= 3 ? b >= 3 || b <= 1 : a == 2 && b <= 1);
 }
 
 kn_ref
