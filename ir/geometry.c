@@ -214,9 +214,9 @@ place_blocks(const struct kn_lds *l, uint32_t cols, uint32_t bits,
              struct kn_geom *g)
 {
     uint32_t outers = l->rows / g->pb, along = cols / g->kb, bytes = g->kb * bits / 8;
-    uint32_t few = bytes < 16 ? 8 * g->pb / bytes : 2;
-    uint32_t kn = (!l->mem && !l->words) || kn_in_terms(l) ? few : g->pb == 8 ? 4 : 1;
     bool plain = !l->mem && !l->words;
+    uint32_t few = plain && bytes < 16 ? 8 * g->pb / bytes : 2;
+    uint32_t kn = plain || kn_in_terms(l) ? few : g->pb == 8 ? 4 : 1;
     bool apart = kn > 1 && (bytes == 16 || plain) && along % kn == 0 &&
                  outers % (128 / bytes / kn) == 0;
 
