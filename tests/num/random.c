@@ -345,6 +345,10 @@ draw_config(struct draw *d)
         g.bn = wide[below(d, 3)];
         g.wm = g.wn = 2;
     }
+    if (g.schedule == KN_SCHED_4WAVE && one_in(d, 3)) { /* shares that begin at any K tile */
+        g.bk = 64;
+        g.split_k = 2 + below(d, 6);
+    }
     g.group_m = one_in(d, 2) ? 0 : 1 + below(d, 5);
     g.group_n = one_in(d, 4) ? below(d, 4) : 0;
     g.xcd_run = one_in(d, 4) ? below(d, 9) : 0;
