@@ -159,24 +159,25 @@ write_chunk(struct eight *e, uint32_t row, uint32_t k)
 }
 
 /* The same of the writes of a tile that is transposed on its way, of 16 bytes or less, 128 at a
- * time. */
+ * time; a lane's run may be several. */
 static uint32_t
 write_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 {
     struct kn_geom g = kn_geometry(f, l);
-    uint32_t dwords = g.kb * kn_elems[l->elem].bits / 32, lanes = dwords ? 32 / dwords : 64;
-    uint32_t extra = 0;
+    uint32_t run = g.kb * kn_elems[l->elem].bits / 32, extra = 0;
+    uint32_t dwords = run > 4 ? 4 : run, lanes = dwords ? 32 / dwords : 64;
 
-    if (!g.transpose || l->words || dwords > 4)
+    if (!g.transpose || (l->words && !l->mem))
         return 0;
-    for (uint32_t from = 0; from < 64; from += lanes) {
-        uint32_t load[32] = { 0 }, worst = 1;
+    for (uint32_t n = 0; n < 64 / lanes * (run / 4 + 1); n++) {
+        uint32_t load[32] = { 0 }, worst = 1, from = n % (64 / lanes) * lanes;
+        uint32_t piece = n / (64 / lanes) * dwords;
 
-        for (uint32_t lane = from; lane < from + lanes; lane++) {
+        for (uint32_t lane = from; piece < run && lane < from + lanes; lane++) {
             uint32_t k, outer, at;
 
             kn_block_place(l, &g, lane, &k, &outer);
-            at = written_at(l, g.pitch / 4, outer * g.pb, k * dwords);
+            at = written_at(l, g.pitch / 4, outer * g.pb, k * run + piece);
             for (uint32_t w = 0; w < dwords; w++)
                 worst = ++load[(at + w) % 32] > worst ? load[(at + w) % 32] : worst;
         }
