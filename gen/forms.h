@@ -82,6 +82,7 @@ bool kn_straddles(const kiln_problem *p, const struct kn_config *g);
 bool kn_may_join_all(const kiln_problem *p, const struct kn_config *g);
 bool kn_joins_all(const kiln_problem *p, const struct kn_config *g);
 /* Of shares of K, which add up a slice of their tile each. */
+bool kn_slices_in_turns(const kiln_problem *p, const struct kn_config *g);
 bool kn_joins_slices(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether x is a power of two of at most `most`. */

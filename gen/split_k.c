@@ -67,3 +67,12 @@ kn_joins_slices(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_joins_all(p, g) && !kn_panels(p, g);
 }
+
+bool
+kn_slices_in_turns(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_joins_slices(p, g) && !kn_gated(p) && !kn_family_of(p)->routed &&
+           g->store != KN_STORE_LDS &&
+           kn_even_slice(kn_fragment_of(p, g, 'a').count, kn_fragment_of(p, g, 'b').count,
+                         g->split_k);
+}

@@ -455,3 +455,17 @@ kn_fragment(const struct kn_fn *f, int side)
     r.ksteps = s->bk / r.k;
     return r;
 }
+
+enum { FEW_SUMS = 16, MOST_OF_FEW = 8, MOST_OF_MANY = 16 };
+
+uint32_t
+kn_even_slice(uint32_t rows, uint32_t across, uint32_t slices)
+{
+    uint32_t all = rows * across, equal = div_up(all, slices);
+    uint32_t most = all > FEW_SUMS ? MOST_OF_MANY : MOST_OF_FEW;
+
+    for (uint32_t n = equal; n <= most && 3 * n <= 4 * equal; n++)
+        if (all % n == 0 && (n % across == 0 || across % n == 0))
+            return n;
+    return 0;
+}

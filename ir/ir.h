@@ -333,6 +333,9 @@ uint32_t kn_awq_place(uint32_t column);
 bool kn_flips_columns(const struct kn_fn *f, const struct kn_lds *l);
 uint32_t kn_column_flip(uint32_t outer);
 struct kn_frag kn_fragment(const struct kn_fn *f, int side);
+/* Blocks of a slice, of so many slices of rows x across: whole rows of them or an even part of
+ * one, up to a third more than the most that equal shares have; 0: there is none of few enough. */
+uint32_t kn_even_slice(uint32_t rows, uint32_t across, uint32_t slices);
 /* Each f32 is multiplied as the sum of two bf16. */
 bool kn_splits(const struct kn_fn *f);
 /* LDS has them so already; bytes that a lane writes there at once of what it has of a

@@ -73,8 +73,7 @@ struct dist {
     struct dist_tile *tile;  /* by input value */
     struct kn_loc at;
     kn_ref array[KN_FORMULA_ARRAYS], scalar[KN_FORMULA_SCALARS]; /* of expr */
-    kn_ref *vector[3 + KN_FORMULA_DECLARED]; /* by column block, or by row block:
-                                biases, and what is declared */
+    kn_ref *vector[3 + KN_FORMULA_DECLARED]; /* by column or row block: biases, declared */
     const kn_ref *ids;       /* acc.named: of the rows of expr's arrays, else NULL */
     struct dist_rows named;
     kn_ref most;             /* acc.amax: of the parts so far */
@@ -86,6 +85,7 @@ struct dist {
     kn_ref beside;           /* rows.share: LDS slot, or 0 */
     kn_ref mine;             /* acc.share: whose slices are this wave's; 0: all are */
     uint32_t splits;         /* slices there are */
+    struct dist_turn *turn;  /* of which a turn has one (split.h), NULL: no turns */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;
 };

@@ -6,18 +6,62 @@
 
 #include <string.h>
 
+uint32_t
+dist_block_rows(const struct dist *d)
+{
+    return d->turn ? d->turn->rows : kn_fragment(d->in, 'a').count;
+}
+
+static uint32_t
+block_columns(const struct dist *d)
+{
+    return d->turn ? d->turn->cols : kn_fragment(d->in, 'b').count;
+}
+
+kn_ref
+dist_block_column(struct dist *d, const struct dist_epilogue *e, uint32_t y)
+{
+    uint32_t count = d->turn ? d->turn->x.across : e->b.count;
+    kn_ref block = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->wave_n, count), y);
+
+    return d->turn ? dist_i2(d, KN_OP_add, block, dist_ic(d, KN_OP_shr, d->turn->col, 4))
+                   : block;
+}
+
+kn_ref
+dist_first_row(struct dist *d)
+{
+    uint32_t rows = kn_fragment(d->in, 'a').count * 16;
+    kn_ref row = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->wave_m, rows), d->t);
+
+    if (!d->turn)
+        return row;
+    return dist_i2(d, KN_OP_add, row, dist_assume(d, d->turn->row, d->in->shape.bm));
+}
+
+/* The turn's slice in place of all that the wave has. */
+static void
+take_turn(struct dist *d, struct dist_epilogue *e)
+{
+    if (!d->turn)
+        return;
+    e->a.count = d->turn->rows;
+    e->b.count = d->turn->cols;
+    e->col0 = dist_i2(d, KN_OP_add, e->col0, dist_assume(d, d->turn->col, d->in->shape.bn));
+}
+
 struct dist_epilogue
 dist_epilogue(struct dist *d, const struct dist_tile *t)
 {
     struct dist_epilogue e = { .a = kn_fragment(d->in, 'a'),
                                .b = kn_fragment(d->in, 'b') };
 
-    e.b.count = t->nreg / e.a.count;
-    e.row0 = dist_i2(d, KN_OP_add,
-                     dist_ic(d, KN_OP_mul, d->wave_m, e.a.count * 16), d->t);
+    e.b.count = d->turn ? d->turn->x.across : t->nreg / e.a.count;
+    e.row0 = dist_first_row(d);
     e.col0 = dist_i2(d, KN_OP_add,
                      dist_ic(d, KN_OP_mul, d->wave_n, e.b.count * 16),
                      dist_ic(d, KN_OP_mul, d->q, 4));
+    take_turn(d, &e);
     return e;
 }
 
@@ -86,7 +130,7 @@ static struct band
 band_of(struct dist *d, const struct kn_ins *i)
 {
     struct band x = { .t = dist_tile(d, i->arg[0]) };
-    uint32_t rows = kn_fragment(d->in, 'a').count;
+    uint32_t rows = dist_block_rows(d);
     uint32_t part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
 
@@ -207,9 +251,9 @@ expand_colf32(struct dist *d, const struct kn_ins *i)
 {
     struct kn_ins of = { .arg = { 0, i->arg[0], i->arg[1], i->arg[2] } };
     struct dist_tile *t = dist_tile(d, i->dst);
-    uint32_t n = kn_fragment(d->in, 'b').count;
+    uint32_t n = block_columns(d);
     uint8_t elem = kn_sum_dwords(d->in) == 2 ? KN_T_f64 : KN_T_f32;
-    struct dist_tile sums = { .nreg = n * kn_fragment(d->in, 'a').count };
+    struct dist_tile sums = { .nreg = n * dist_block_rows(d) };
     struct dist_epilogue e = dist_epilogue(d, &sums);
     kn_ref *s = i->attr[KN_A_pairs] ? load_pairs(d, &of, n)
                                    : dist_load_columns(d, &e, dist_f32_vector(d, &of));

@@ -5,7 +5,7 @@
  * the last of them is one of the output, zeros elsewhere. Of a tile whose last four are not
  * all of the output, those that are come one by one, under a branch of the column block
  * that has them: nothing is read behind a row. */
-#include "distribute.h"
+#include "split.h"
 
 bool
 dist_out_loose(const struct dist_out *o)
@@ -134,7 +134,7 @@ dist_out_rest(struct dist *d, const struct dist_out *o, const struct dist_epilog
 
     if (!dist_out_loose(o))
         return;
-    block = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->wave_n, e->b.count), of->y);
+    block = dist_block_column(d, e, of->y);
     col = dist_ic(d, KN_OP_add, e->col0, of->y * 16);
     here = dist_op(d, KN_OP_eq, kn_sb1, broken_block(d, o), block);
     dist_add(d, KN_OP_if, 0)->arg[0] = here;

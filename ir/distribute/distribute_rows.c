@@ -2,14 +2,14 @@
  * (distribute_epilogue.c): ids and factors that are loaded, the largest
  * magnitude of a row over all of the tile's columns, and the scale that is made
  * of it and written where the row's id says. */
-#include "distribute.h"
+#include "split.h"
 
 /* A register for each of this lane's accumulator rows. */
 static struct dist_tile *
 row_tile(struct dist *d, const struct kn_ins *i, struct kn_type t)
 {
     struct dist_tile *r = dist_tile(d, i->dst);
-    uint32_t n = kn_fragment(d->in, 'a').count;
+    uint32_t n = dist_block_rows(d);
 
     if (r->kind == DT_NONE) {
         *r = (struct dist_tile){ .kind = DT_ROWS, .nreg = n,
@@ -21,18 +21,10 @@ row_tile(struct dist *d, const struct kn_ins *i, struct kn_type t)
     return r;
 }
 
-/* The lane's first row in the tile. */
-static kn_ref
-first_row(struct dist *d, uint32_t n)
-{
-    return dist_i2(d, KN_OP_add,
-                   dist_ic(d, KN_OP_mul, d->wave_m, n * 16), d->t);
-}
-
 static void
 load_rows(struct dist *d, const struct dist_tile *r, kn_ref from, uint8_t elem)
 {
-    kn_ref row = first_row(d, r->nreg);
+    kn_ref row = dist_first_row(d);
 
     for (uint32_t x = 0; x < r->nreg; x++) {
         kn_ref at = dist_ic(d, KN_OP_add, row, x * 16);
@@ -98,11 +90,11 @@ expand_rownamed(struct dist *d, const struct kn_ins *i)
 /* ---- scales that are made of the rows ---- */
 
 static kn_ref
-lds_row(struct dist *d, uint32_t n, const struct kn_lds *l, kn_ref wave)
+lds_row(struct dist *d, const struct kn_lds *l, kn_ref wave)
 {
     kn_ref at = dist_ic(d, KN_OP_mul, wave, kn_geometry(d->in, l).pitch);
 
-    return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, first_row(d, n), 4));
+    return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, dist_first_row(d), 4));
 }
 
 static kn_ref
@@ -124,7 +116,7 @@ void
 dist_meet_rows(struct dist *d, kn_ref slot, const kn_ref *most, uint32_t n, uint32_t waves)
 {
     const struct kn_lds *l = &d->in->lds[KN_REF_LDS(slot)];
-    kn_ref at = lds_row(d, n, l, d->wave_n), first = dist_int(d, 0), v[AT_ONCE];
+    kn_ref at = lds_row(d, l, d->wave_n), first = dist_int(d, 0), v[AT_ONCE];
 
     for (uint32_t x = 0; x < n; x++) {
         struct kn_ins *s = dist_add(d, KN_OP_lds_st, 0);
@@ -139,7 +131,7 @@ dist_meet_rows(struct dist *d, kn_ref slot, const kn_ref *most, uint32_t n, uint
     dist_add(d, KN_OP_barrier, 0);
     if (waves < d->in->shape.wn)
         first = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, d->wave_n, waves), waves);
-    at = lds_row(d, n, l, first);
+    at = lds_row(d, l, first);
     for (uint32_t x = 0; x < n; x += AT_ONCE / waves)
         for (uint32_t w = 0; w < 2 * waves; w++)
             for (uint32_t k = x; k < n && k < x + AT_ONCE / waves; k++) {

@@ -14,6 +14,7 @@ enum {
 /* A wave's accumulators in `splits` slices of whole units: of gate and up pairs. */
 struct slicing {
     uint32_t splits, unit, units;
+    uint32_t each;           /* units of a slice, the most of any */
 };
 
 /* Counter s of a wave counts the shares that have left slice s in memory, and
@@ -37,19 +38,12 @@ is_dealt(const struct slicing *by)
     return 2 * by->units <= by->splits && by->splits >= MANY;
 }
 
-/* Units of a slice, the most of any. */
-static uint32_t
-slice_length(const struct slicing *by)
-{
-    return (by->units + by->splits - 1) / by->splits;
-}
-
 /* How many units the first s slices have. */
 static uint32_t
 units_before(const struct slicing *by, uint32_t s)
 {
     uint32_t n = is_dealt(by) ? (s * by->units + by->splits - 1) / by->splits
-                              : s * slice_length(by);
+                              : s * by->each;
 
     return n < by->units ? n : by->units;
 }
@@ -57,9 +51,19 @@ units_before(const struct slicing *by, uint32_t s)
 static struct slicing
 slicing_of(const struct dist_tile *acc, uint32_t splits, bool pairs)
 {
-    uint32_t unit = pairs ? 2 : 1;
+    uint32_t unit = pairs ? 2 : 1, units = acc->nreg / unit;
 
-    return (struct slicing){ .splits = splits, .unit = unit, .units = acc->nreg / unit };
+    return (struct slicing){ splits, unit, units, (units + splits - 1) / splits };
+}
+
+static struct slicing
+even_slicing(struct dist *d, const struct dist_tile *acc, uint32_t splits)
+{
+    struct slicing by = slicing_of(acc, splits, false);
+    uint32_t rows = kn_fragment(d->in, 'a').count;
+
+    by.each = kn_even_slice(rows, acc->nreg / rows, splits);
+    return by;
 }
 
 static struct dist_span
@@ -76,7 +80,7 @@ before_slice(struct dist *d, const struct slicing *by, kn_ref n)
     if (is_dealt(by))
         n = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, n, by->units),
                                            by->splits - 1), by->splits);
-    return dist_ic(d, KN_OP_mul, n, (is_dealt(by) ? 1 : slice_length(by)) * by->unit);
+    return dist_ic(d, KN_OP_mul, n, (is_dealt(by) ? 1 : by->each) * by->unit);
 }
 
 static kn_ref
@@ -151,7 +155,8 @@ open_meeting(struct dist *d, const struct kn_ins *i)
     kn_ref counters = dist_address(d, dist_operand(d, i->arg[2]), d->wave,
                                    dist_int(d, 4 * splits), 0);
 
-    m.by = slicing_of(m.acc, splits, i->attr[KN_A_pairs]);
+    m.by = i->attr[KN_A_turns] ? even_slicing(d, m.acc, splits)
+                               : slicing_of(m.acc, splits, i->attr[KN_A_pairs]);
     m.share = slice_of_share(d, &m.by, dist_operand(d, i->arg[3]));
     m.own.r = dist_range(d, counters, 4 * (int64_t)splits);
     m.own.at = dist_op(d, KN_OP_mov, kn_v32, dist_ic(d, KN_OP_mul, m.share, 4), 0);
@@ -217,24 +222,6 @@ add_left(struct dist *d, const struct meeting *m, kn_ref old, kn_ref mine)
     dist_add(d, KN_OP_end, 0);
 }
 
-/* acc.share: bit s is 1 if this wave sums slice s. */
-kiln_status
-expand_share(struct dist *d, const struct kn_ins *i)
-{
-    struct meeting m = open_meeting(d, i);
-    kn_ref old;
-
-    leave_slices(d, &m, false);
-    old = count_all(d, &m);
-    dist_look(d, &m.own, dist_int(d, LOOKS), m.met);
-    settle(d, &m);
-    d->mine = dist_result_of(d, i, kn_s32);
-    d->splits = m.by.splits;
-    dist_move(d, d->mine, dist_op(d, KN_OP_shl, kn_s32, m.met, m.share));
-    add_left(d, &m, old, d->mine);
-    return KILN_OK;
-}
-
 /* A slice whose number is uniform, and its sums while they are added up. */
 struct picked {
     const struct dist_tile *acc;
@@ -242,13 +229,14 @@ struct picked {
     struct slicing by;
     struct dist_span of;     /* blocks of the slice, those of a shorter one are not there */
     kn_ref *sum;             /* of each of them */
-    bool back;
+    bool back, any;          /* any: of a slice that has none whatever there is */
 };
 
 static void
 move_blocks(struct dist *d, const struct picked *x, uint32_t s)
 {
-    struct dist_span slice = slice_of(&x->by, s);
+    bool empty = units_before(&x->by, s) == units_before(&x->by, s + 1);
+    struct dist_span slice = slice_of(&x->by, x->any && empty ? 0 : s);
 
     for (uint32_t b = x->of.from; b < x->of.to && slice.from + b < slice.to; b++) {
         kn_ref acc = x->acc->reg[slice.from + b], sum = x->sum[b - x->of.from];
@@ -293,10 +281,23 @@ offset_of(struct dist *d, const struct area *x, kn_ref n, kn_ref end)
                                        dist_ic(d, KN_OP_mul, n, 256 * x->size)));
 }
 
+static uint32_t
+loads_of(const struct joined *j)
+{
+    return j->splits == 2 ? 1 : j->splits;
+}
+
+/* Blocks in registers at a time, more where so many sums are AGPRs. */
+static uint32_t
+blocks_at_a_time(const struct joined *j, uint32_t sums)
+{
+    return (sums > FEW ? 40 : 20) / (loads_of(j) + 1);
+}
+
 static void
 join_picked(struct dist *d, const struct joined *j, struct picked *x)
 {
-    uint32_t loads = j->splits == 2 ? 1 : j->splits, many = x->of.to - x->of.from;
+    uint32_t loads = loads_of(j), many = x->of.to - x->of.from;
     kn_ref *v = KN_NEW(d->c, kn_ref, (size_t)many * loads);
     kn_ref first = dist_ic(d, KN_OP_add, before_slice(d, &x->by, x->n), x->of.from);
     kn_ref end = !is_dealt(&x->by) ? dist_int(d, x->acc->nreg)
@@ -341,12 +342,10 @@ void
 dist_join_slices(struct dist *d, const struct joined *j, const struct dist_tile *acc,
             kn_ref mine)
 {
-    /* Blocks in registers at a time, more where so many sums are AGPRs. */
-    uint32_t loads = j->splits == 2 ? 1 : j->splits;
-    uint32_t batch = (acc->nreg > FEW ? 40 : 20) / (loads + 1);
+    uint32_t batch = blocks_at_a_time(j, acc->nreg);
     kn_ref left = dist_temp(d, kn_s32), below, end, sum[40];
     struct picked x = { .acc = acc, .by = slicing_of(acc, j->splits, j->pairs), .sum = sum };
-    uint32_t each = slice_length(&x.by) * x.by.unit;
+    uint32_t each = x.by.each * x.by.unit;
 
     below = dist_op(d, KN_OP_shl, kn_v32, dist_int(d, 2), dist_ic(d, KN_OP_umin, d->lane, 31));
     below = dist_ic(d, KN_OP_add, below, -1);
@@ -361,4 +360,205 @@ dist_join_slices(struct dist *d, const struct joined *j, const struct dist_tile 
     }
     dist_move(d, left, dist_i2(d, KN_OP_and, left, dist_ic(d, KN_OP_add, left, -1)));
     dist_add(d, KN_OP_end, 0);
+}
+
+/* ---- a slice a turn ---- */
+
+static uint32_t
+turn_blocks(const struct dist_turn *t)
+{
+    return t->rows * t->cols;
+}
+
+/* Fewer where each block has a register beside for its place in each of many shares. */
+static uint32_t
+turn_batch(const struct joined *j, uint32_t sums)
+{
+    enum { PLACES = 24 };
+    uint32_t n = blocks_at_a_time(j, sums), most = PLACES / loads_of(j);
+
+    return n < most ? n : most;
+}
+
+/* Where blocks from .. to - 1 of the slice are in each share. */
+static void
+place_batch(struct dist *d, const struct dist_turn *t, struct dist_span of)
+{
+    uint32_t loads = loads_of(&t->j);
+    kn_ref begin = dist_i2(d, KN_OP_add, t->x.row, t->row);
+    kn_ref lane = dist_i2(d, KN_OP_add, t->x.lane,
+                          dist_ic(d, KN_OP_mul, t->first, 256 * t->x.size));
+
+    for (uint32_t b = of.from; b < of.to; b++) {
+        kn_ref row = dist_ic(d, KN_OP_add, begin, b / t->cols * 16);
+        kn_ref in = dist_op(d, KN_OP_slt, kn_vb1, row, t->x.rows);
+        kn_ref at = dist_only_if(d, in, dist_ic(d, KN_OP_add, lane, 256 * b * t->x.size));
+
+        if (loads == 1)
+            dist_move(d, t->at[b - of.from], at);
+        for (uint32_t s = 0; s < loads && loads > 1; s++)
+            dist_place_of(d, &t->j, at, s, t->at[(b - of.from) * loads + s]);
+    }
+}
+
+/* Slice t->n: where it is, and what this share has of it. */
+static void
+pick_slice(struct dist *d, const struct dist_turn *t, const struct picked *own)
+{
+    struct picked x = *own;
+    uint32_t across = t->x.across, each = turn_blocks(t);
+
+    dist_move(d, t->bit, dist_op(d, KN_OP_shl, kn_s32, dist_int(d, 1), t->n));
+    dist_move(d, t->first, before_slice(d, &x.by, t->n));
+    dist_move(d, t->row, dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, t->first, across), 16));
+    dist_move(d, t->col, dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_urem, t->first, across), 16));
+    place_batch(d, t, (struct dist_span){ 0, t->batch < each ? t->batch : each });
+    move_picked(d, &x, 0, x.by.splits);
+}
+
+/* A turn's slice of acc, in registers of their own. */
+static struct picked
+picked_of(const struct dist_turn *t, const struct dist_tile *acc, const struct slicing *by)
+{
+    return (struct picked){ .acc = acc, .n = t->n, .by = *by,
+                            .of = { 0, turn_blocks(t) }, .sum = t->sum, .any = true };
+}
+
+enum { MASKS = 8 };          /* shares that have one of lanes each, in scalar registers */
+
+static void
+mask_shares(struct dist *d, struct joined *j)
+{
+    kn_ref own = dist_op(d, KN_OP_mov, kn_v32, j->own, 0);
+
+    if (j->splits > MASKS || j->splits < 3)
+        return;
+    j->is = KN_NEW(d->c, kn_ref, j->splits);
+    for (uint32_t s = 0; s < j->splits; s++)
+        j->is[s] = dist_op(d, KN_OP_eq, kn_vb1, own, dist_int(d, s));
+}
+
+/* Before the others are waited for: this share's own slice. */
+static void
+open_turn(struct dist *d, const struct kn_ins *i, const struct meeting *m)
+{
+    struct dist_turn *t = KN_NEW(d->c, struct dist_turn, 1);
+    uint32_t each = m->by.each;
+    const kn_ref of[3] = { i->arg[1], i->arg[3], i->arg[4] };
+    struct picked own;
+
+    dist_open_joined(d, i, of, &t->x, &t->j);
+    mask_shares(d, &t->j);
+    t->cols = each < t->x.across ? each : t->x.across;
+    t->rows = each / t->cols;
+    t->batch = turn_batch(&t->j, m->acc->nreg);
+    t->at = KN_NEW(d->c, kn_ref, (size_t)t->batch * loads_of(&t->j));
+    t->sum = KN_NEW(d->c, kn_ref, each);
+    for (uint32_t n = 0; n < t->batch * loads_of(&t->j); n++)
+        t->at[n] = dist_temp(d, kn_v32);
+    for (uint32_t b = 0; b < each; b++)
+        t->sum[b] = dist_temp(d, kn_val(d->out, m->acc->reg[0])->type);
+    t->n = dist_temp(d, kn_s32);
+    t->bit = dist_temp(d, kn_s32);
+    t->first = dist_temp(d, kn_s32);
+    t->row = dist_temp(d, kn_s32);
+    t->col = dist_temp(d, kn_s32);
+    dist_move(d, t->n, m->share);
+    own = picked_of(t, m->acc, &m->by);
+    pick_slice(d, t, &own);
+    d->turn = t;
+}
+
+/* Another slice than this share's own, or one more: those of shares that waited no longer. */
+static void
+pick_other(struct dist *d, const struct dist_turn *t, const struct dist_tile *acc)
+{
+    struct slicing by = even_slicing(d, acc, t->j.splits);
+    struct picked other = picked_of(t, acc, &by);
+    struct kn_ins *rare;
+    kn_ref below, changed = dist_op(d, KN_OP_ne, kn_sb1, d->mine, t->bit);
+
+    rare = dist_add(d, KN_OP_if, 0);
+    rare->arg[0] = changed;
+    rare->attr[KN_A_likely] = 2;
+    below = dist_op(d, KN_OP_shl, kn_v32, dist_int(d, 2), dist_ic(d, KN_OP_umin, d->lane, 31));
+    dist_move(d, t->n, first_of(d, d->mine, dist_ic(d, KN_OP_add, below, -1)));
+    pick_slice(d, t, &other);
+    dist_add(d, KN_OP_end, 0);
+}
+
+/* Blocks from .. to - 1 of the slice, and where those behind them are while they come. */
+static void
+add_batch(struct dist *d, const struct dist_turn *t, struct dist_span of)
+{
+    uint32_t loads = loads_of(&t->j), many = of.to - of.from, each = turn_blocks(t);
+    kn_ref *v = KN_NEW(d->c, kn_ref, (size_t)many * loads);
+
+    for (uint32_t n = 0; n < many * loads; n++)
+        v[n] = dist_load_block(d, &t->x, t->at[n]);
+    dist_add(d, KN_OP_sched, 0);
+    if (of.to < each)
+        place_batch(d, t, (struct dist_span){ of.to, of.to + t->batch < each
+                                                     ? of.to + t->batch : each });
+    for (uint32_t b = 0; b < many; b++) {
+        kn_ref sum = t->sum[of.from + b];
+
+        if (loads == 1)
+            dist_sum_to(d, sum, sum, v[b]);
+        else
+            dist_add_shares(d, &t->j, sum, v + b * loads);
+    }
+    dist_add(d, KN_OP_sched, 0);
+}
+
+void
+dist_join_turn(struct dist *d, struct dist_tile *acc)
+{
+    const struct dist_turn *t = d->turn;
+    uint32_t each = turn_blocks(t);
+
+    pick_other(d, t, acc);
+    for (uint32_t b = 0; b < each; b += t->batch)
+        add_batch(d, t, (struct dist_span){ b, b + t->batch < each ? b + t->batch : each });
+    dist_move(d, d->mine, dist_i2(d, KN_OP_and, d->mine, dist_ic(d, KN_OP_add, d->mine, -1)));
+    d->mine = 0;             /* all that follows is of this slice */
+    acc->reg = t->sum;
+    acc->nreg = each;
+}
+
+/* Of a slice that has no blocks no bit is left. */
+static void
+drop_empty(struct dist *d, const struct slicing *by)
+{
+    int64_t some = 0;
+
+    for (uint32_t s = 0; s < by->splits; s++)
+        some |= (int64_t)(units_before(by, s) < units_before(by, s + 1)) << s;
+    if (some != (1 << by->splits) - 1)
+        dist_move(d, d->mine, dist_ic(d, KN_OP_and, d->mine, some));
+}
+
+/* acc.share: bit s is 1 if this wave sums slice s. */
+kiln_status
+expand_share(struct dist *d, const struct kn_ins *i)
+{
+    struct meeting m = open_meeting(d, i);
+    kn_ref old;
+
+    if (!m.by.each)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "acc.share turns=1 needs slices of "
+                          "whole rows of a wave's blocks, or of an even part of one, few");
+    leave_slices(d, &m, false);
+    if (i->attr[KN_A_turns])
+        open_turn(d, i, &m);
+    old = count_all(d, &m);
+    dist_look(d, &m.own, dist_int(d, LOOKS), m.met);
+    settle(d, &m);
+    d->mine = dist_result_of(d, i, kn_s32);
+    d->splits = m.by.splits;
+    dist_move(d, d->mine, dist_op(d, KN_OP_shl, kn_s32, m.met, m.share));
+    add_left(d, &m, old, d->mine);
+    if (i->attr[KN_A_turns])
+        drop_empty(d, &m.by);
+    return KILN_OK;
 }

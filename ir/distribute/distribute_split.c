@@ -231,28 +231,53 @@ dist_load_block(struct dist *d, const struct area *x, kn_ref at)
 static kn_ref
 is_own(struct dist *d, const struct joined *j, uint32_t share)
 {
+    if (j->is)
+        return j->is[share];
     return dist_op(d, KN_OP_eq, kn_sb1, j->own, dist_int(d, share));
+}
+
+void
+dist_place_of(struct dist *d, const struct joined *j, kn_ref at, uint32_t share, kn_ref to)
+{
+    kn_ref own = is_own(d, j, share);
+    struct kn_ins *n;
+
+    at = dist_ic(d, KN_OP_add, at, (int64_t)share * j->x->share);
+    n = dist_add(d, KN_OP_select, to);
+    n->arg[0] = own;
+    n->arg[1] = dist_int(d, DIST_NEVER);
+    n->arg[2] = at;
 }
 
 kn_ref
 dist_any_share(struct dist *d, const struct joined *j, kn_ref at, uint32_t share)
 {
-    kn_ref arg[3] = { 0, dist_int(d, DIST_NEVER), 0 };
+    kn_ref place = dist_temp(d, kn_v32);
 
-    arg[2] = dist_ic(d, KN_OP_add, at, (int64_t)share * j->x->share);
     if (!j->own)
-        return dist_load_block(d, j->x, arg[2]);
-    arg[0] = is_own(d, j, share);
-    return dist_load_block(d, j->x, dist_op3(d, KN_OP_select, kn_v32, arg));
+        return dist_load_block(d, j->x, dist_ic(d, KN_OP_add, at,
+                                                (int64_t)share * j->x->share));
+    dist_place_of(d, j, at, share, place);
+    return dist_load_block(d, j->x, place);
+}
+
+void
+dist_sum_to(struct dist *d, kn_ref to, kn_ref a, kn_ref b)
+{
+    bool real = kn_elems[kn_val(d->out, a)->type.elem].kind == KN_E_FLOAT;
+    struct kn_ins *n = dist_add(d, real ? KN_OP_fadd : KN_OP_add, to);
+
+    n->arg[0] = a;
+    n->arg[1] = b;
 }
 
 kn_ref
 dist_sum_of(struct dist *d, kn_ref a, kn_ref b)
 {
-    struct kn_type t = kn_val(d->out, a)->type;
+    kn_ref sum = dist_temp(d, kn_val(d->out, a)->type);
 
-    return dist_op(d, kn_elems[t.elem].kind == KN_E_FLOAT ? KN_OP_fadd : KN_OP_add,
-                   t, a, b);
+    dist_sum_to(d, sum, a, b);
+    return sum;
 }
 
 void
@@ -267,9 +292,11 @@ dist_add_shares(struct dist *d, const struct joined *j, kn_ref acc, const kn_ref
             arg[0] = is_own(d, j, s);
             x = dist_op3(d, KN_OP_select, kn_val(d->out, acc)->type, arg);
         }
-        sum = s ? dist_sum_of(d, sum, x) : x;
+        if (s == j->splits - 1)
+            dist_sum_to(d, acc, sum, x);
+        else
+            sum = s ? dist_sum_of(d, sum, x) : x;
     }
-    dist_move(d, acc, sum);
 }
 
 /* Blocks n .. end: loads[] of all, then their sums. */
@@ -313,22 +340,36 @@ join_span(struct dist *d, const struct joined *j, const struct dist_tile *acc,
         join_blocks(d, j, acc->reg, n, n + batch < of.to ? n + batch : of.to);
 }
 
+void
+dist_open_joined(struct dist *d, const struct kn_ins *i, const kn_ref of[3],
+                 struct area *x, struct joined *j)
+{
+    const struct dist_tile *acc = dist_tile(d, i->arg[0]);
+    uint32_t splits = (uint32_t)i->attr[KN_A_splits];
+    kn_ref area = dist_operand(d, of[0]), own = dist_operand(d, of[1]);
+    kn_ref rest = splits == 2 ? dist_i2(d, KN_OP_sub, dist_int(d, 1), own) : 0;
+    kn_ref share = rest ? dist_int(d, share_bytes(d)) : 0;
+    kn_ref base = dist_address(d, area, rest, share, 0);
+
+    *x = open_area(d, acc, base, dist_operand(d, of[2]), rest ? 1 : splits);
+    *j = (struct joined){ x, own, splits, i->attr[KN_A_pairs] != 0, NULL };
+}
+
 /* acc.join */
 kiln_status
 expand_join(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *acc = dist_tile(d, i->arg[0]);
-    uint32_t splits = (uint32_t)i->attr[KN_A_splits];
-    kn_ref own = dist_operand(d, i->arg[2]), area = dist_operand(d, i->arg[1]);
-    kn_ref share = dist_int(d, share_bytes(d));
-    kn_ref rest = splits == 2
-                ? dist_i2(d, KN_OP_sub, dist_int(d, 1), own) : 0;
-    kn_ref base = dist_address(d, area, rest, rest ? share : 0, 0);
-    struct area x = open_area(d, acc, base, dist_operand(d, i->arg[3]),
-                              rest ? 1 : splits);
-    struct joined j = { &x, acc->nreg > 2 || i->arg[4] ? own : 0, splits,
-                        i->attr[KN_A_pairs] != 0 };
+    struct area x;
+    struct joined j;
 
+    if (i->attr[KN_A_turns]) {
+        dist_join_turn(d, acc);
+        return KILN_OK;
+    }
+    dist_open_joined(d, i, i->arg + 1, &x, &j);
+    if (acc->nreg <= 2 && !i->arg[4])
+        j.own = 0;
     if (i->arg[4])
         dist_join_slices(d, &j, acc, dist_operand(d, i->arg[4]));
     else

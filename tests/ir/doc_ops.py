@@ -245,11 +245,14 @@ SENTENCES = {
     "acc.share": "split-K: the same operands; parks all slices of the accumulators "
                  "but this share's, counts this wave and looks for the others 64 times at "
                  "most. Bit s is 1 if this wave adds up slice s: its own when all "
-                 "have come, and what others no longer wait for when it is the last",
+                 "have come, and what others no longer wait for when it is the last; "
+                 "`turns=1`: of slices alike (`kn_even_slice`), and its own is picked "
+                 "before it looks",
     "acc.join": "accumulators become the sum of the area's shares, in order: "
                 "area, number of this share, rows left; with what `acc.share` says, of "
                 "those slices (`pairs=1`: of gate and up), which alone `acc.apply` and "
-                "`acc.gate` then work on",
+                "`acc.gate` then work on; `turns=1`: of the first of them, whose bit is "
+                "no more, and all operations behind it are of that slice",
     "fold": "sum over lane `l` and `l ^ 1`, `l ^ 2`, `7 - l` of 8 or `15 - l` "
             "of 16: of the first where bit `first` of `l` is 0, else of the second; "
             "`swap=1`: of the other lane's first and this one's second",
