@@ -92,6 +92,7 @@ enum kn_abi { KN_ABIS(X) KN_NABIS };
 /* What was decided. Prints to and parses from one line such as
  * "tile=256x256x128 waves=2x4 schedule=simple stages=2 split-k=1 group-m=4
  * xcd=8 cus=0 align=16,16,16,16 vec=4 ktail=1". Zero = not decided yet. */
+enum { KN_ONE_BAND = 1024 }; /* group_m: all tile rows are one */
 struct kn_config {
     uint32_t bm, bn, bk, wm, wn;
     enum kn_schedule schedule;

@@ -337,11 +337,12 @@ place_in_band(const struct kn_config *g, uint64_t tm, uint64_t tn, uint64_t t,
     uint64_t wide = g->group_n ? g->group_n : tn;
     uint64_t col0 = t / (tm * wide) * wide, in = t % (tm * wide);
     uint64_t w = tn - col0 < wide ? tn - col0 : wide;
-    uint64_t band = in / (w * g->group_m), i = in % (w * g->group_m);
-    uint64_t h = tm - band * g->group_m;
+    uint64_t rows = g->group_m < KN_ONE_BAND || tm < g->group_m ? g->group_m : tm;
+    uint64_t band = in / (w * rows), i = in % (w * rows);
+    uint64_t h = tm - band * rows;
 
-    h = h < g->group_m ? h : g->group_m;
-    r->m0 = (int64_t)((band * g->group_m + i % h) * g->bm);
+    h = h < rows ? h : rows;
+    r->m0 = (int64_t)((band * rows + i % h) * g->bm);
     r->n0 = (int64_t)(col0 + i / h);
 }
 

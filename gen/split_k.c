@@ -36,17 +36,18 @@ kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
 
 enum { ROWS = 48, MANY = 6 }; /* of a tile; shares */
 
-/* A wave with one block, and in a tile of few rows with two or three, reads those of few shares
- * as fast as it meets them; one with many has no registers for both, but where sums are AGPRs
- * (docs/loops.md). Slices of gate and up are pairs, of which there are at least half as many as
- * shares. */
+/* A wave with one block, and of gate and up in a tile of few rows with two or three, reads those
+ * of few shares as fast as it meets them; one with many has no registers for both, but where sums
+ * are AGPRs (docs/loops.md). Slices of gate and up are pairs, of which there are at least half as
+ * many as shares. */
 static bool
 has_slices(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t blocks = g->wm && g->wn ? g->bm * g->bn / (256 * g->wm * g->wn) : 0;
     uint32_t parts = blocks >> kn_gated(p);
 
-    return (parts >= 4 || (parts >= 2 && (g->bm >= ROWS || g->split_k >= MANY))) &&
+    return (parts >= 4 ||
+            (parts >= 2 && (!kn_gated(p) || g->bm >= ROWS || g->split_k >= MANY))) &&
            (!kn_gated(p) || 2 * parts >= g->split_k) &&
            (blocks <= 16 || kn_schedules[g->schedule].asm_only);
 }

@@ -265,9 +265,22 @@ needs_panels(const kiln_problem *p, struct kn_config *g)
     g->domain.panels = kn_panels(p, g);
 }
 
+/* Tile rows that a band has anyway: without bands a workgroup divides once instead of twice
+ * before it asks for anything. */
+static bool
+in_one_band(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_family *f = kn_family_of(p);
+
+    return !f->ragged && !f->routed && !f->unary && !g->group_n && !kn_panels(p, g) &&
+           g->abi != KN_ABI_AITER && p->m > 0 && p->m <= (int64_t)g->group_m * g->bm;
+}
+
 static kiln_status
 choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
+    bool open = !g->group_m;
+
     needs_panels(p, g);
     choose_panels(p, g);
     kn_meet_beside(c, p, g, beside(p, g));
@@ -278,6 +291,8 @@ choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (!g->group_m)
         g->group_m = 4;
     choose_map(p, g);
+    if (open && in_one_band(p, g))
+        g->group_m = KN_ONE_BAND;
     choose_store(c, p, g);
     return kn_form_allowed(c, p, g, KN_DECIDED);
 }

@@ -252,20 +252,27 @@ dist_place_of(struct dist *d, const struct joined *j, kn_ref at, uint32_t share,
 kn_ref
 dist_any_share(struct dist *d, const struct joined *j, kn_ref at, uint32_t share)
 {
-    kn_ref place = dist_temp(d, kn_v32);
+    kn_ref arg[3] = { 0, dist_int(d, DIST_NEVER), 0 };
 
+    arg[2] = dist_ic(d, KN_OP_add, at, (int64_t)share * j->x->share);
     if (!j->own)
-        return dist_load_block(d, j->x, dist_ic(d, KN_OP_add, at,
-                                                (int64_t)share * j->x->share));
-    dist_place_of(d, j, at, share, place);
-    return dist_load_block(d, j->x, place);
+        return dist_load_block(d, j->x, arg[2]);
+    arg[0] = is_own(d, j, share);
+    return dist_load_block(d, j->x, dist_op3(d, KN_OP_select, kn_v32, arg));
+}
+
+static enum kn_op
+sum_op(const struct dist *d, kn_ref a)
+{
+    bool real = kn_elems[kn_val(d->out, a)->type.elem].kind == KN_E_FLOAT;
+
+    return real ? KN_OP_fadd : KN_OP_add;
 }
 
 void
 dist_sum_to(struct dist *d, kn_ref to, kn_ref a, kn_ref b)
 {
-    bool real = kn_elems[kn_val(d->out, a)->type.elem].kind == KN_E_FLOAT;
-    struct kn_ins *n = dist_add(d, real ? KN_OP_fadd : KN_OP_add, to);
+    struct kn_ins *n = dist_add(d, sum_op(d, a), to);
 
     n->arg[0] = a;
     n->arg[1] = b;
@@ -274,10 +281,7 @@ dist_sum_to(struct dist *d, kn_ref to, kn_ref a, kn_ref b)
 kn_ref
 dist_sum_of(struct dist *d, kn_ref a, kn_ref b)
 {
-    kn_ref sum = dist_temp(d, kn_val(d->out, a)->type);
-
-    dist_sum_to(d, sum, a, b);
-    return sum;
+    return dist_op(d, sum_op(d, a), kn_val(d->out, a)->type, a, b);
 }
 
 void
@@ -292,11 +296,13 @@ dist_add_shares(struct dist *d, const struct joined *j, kn_ref acc, const kn_ref
             arg[0] = is_own(d, j, s);
             x = dist_op3(d, KN_OP_select, kn_val(d->out, acc)->type, arg);
         }
-        if (s == j->splits - 1)
+        if (s == j->splits - 1 && d->turn)
             dist_sum_to(d, acc, sum, x);
         else
             sum = s ? dist_sum_of(d, sum, x) : x;
     }
+    if (!d->turn)
+        dist_move(d, acc, sum);
 }
 
 /* Blocks n .. end: loads[] of all, then their sums. */
