@@ -36,6 +36,19 @@ kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
 
 enum { ROWS = 48, MANY = 6 }; /* of a tile; shares */
 
+static uint32_t
+blocks_of(const struct kn_config *g)
+{
+    return g->wm && g->wn ? g->bm * g->bn / (256 * g->wm * g->wn) : 0;
+}
+
+/* Registers for a slice beside all blocks: sums are few, or AGPRs. */
+static bool
+has_room(const struct kn_config *g)
+{
+    return blocks_of(g) <= 16 || kn_schedules[g->schedule].asm_only;
+}
+
 /* A wave with one block, and of gate and up in a tile of few rows with two or three, reads those
  * of few shares as fast as it meets them; one with many has no registers for both, but where sums
  * are AGPRs (docs/loops.md). Slices of gate and up are pairs, of which there are at least half as
@@ -43,13 +56,12 @@ enum { ROWS = 48, MANY = 6 }; /* of a tile; shares */
 static bool
 has_slices(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t blocks = g->wm && g->wn ? g->bm * g->bn / (256 * g->wm * g->wn) : 0;
-    uint32_t parts = blocks >> kn_gated(p);
+    uint32_t parts = blocks_of(g) >> kn_gated(p);
 
     return (parts >= 4 ||
             (parts >= 2 && (!kn_gated(p) || g->bm >= ROWS || g->split_k >= MANY))) &&
            (!kn_gated(p) || 2 * parts >= g->split_k) &&
-           (blocks <= 16 || kn_schedules[g->schedule].asm_only);
+           has_room(g);
 }
 
 /* Shares wait for each other, so all of them run at once. */
@@ -73,7 +85,7 @@ bool
 kn_slices_in_turns(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_joins_slices(p, g) && !kn_gated(p) && !kn_family_of(p)->routed &&
-           g->store != KN_STORE_LDS &&
+           g->store != KN_STORE_LDS && has_room(g) &&
            kn_even_slice(kn_fragment_of(p, g, 'a').count, kn_fragment_of(p, g, 'b').count,
                          g->split_k);
 }
