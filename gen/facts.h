@@ -4,7 +4,7 @@
 #define KN_FACTS_H
 
 #include "gen.h"
-#include "template.h"
+#include "template/template.h"
 
 /* Words of a list of kiln.h, as W has them, behind a space. */
 #define KN_SPACED(id, text) " " text

@@ -6,7 +6,7 @@
 #include "../emit/prove/gates.h"
 #include "forms.h"
 #include "instantiate.h"
-#include "template.h"
+#include "template/template.h"
 
 #include <string.h>
 

@@ -90,7 +90,7 @@ kn_is_target(kiln_target t)
 kiln_target kn_target_where(uint32_t property, uint32_t value);
 
 /* A place in the user's text. file is an interned string, may be NULL; via: the
- * calls of definitions that led there (gen/template.h), NULL outside of them. */
+ * calls of definitions that led there (gen/template/template.h), NULL outside of them. */
 struct kn_loc {
     const char *file;
     int line, col;

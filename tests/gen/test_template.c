@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "gen/template.h"
+#include "gen/template/template.h"
 
 static const char *dir;
 
@@ -195,7 +195,7 @@ unseen(const char *source, const char *cases)
 static void
 sentences_are_seen(void **state)
 {
-    static const char *const files[] = { "template.c", "template_expr.c" };
+    static const char *const files[] = { "template.c", "expr.c" };
     char *cases = read_cases();
 
     (void)state;
@@ -203,7 +203,7 @@ sentences_are_seen(void **state)
         char path[512], *text = calloc(1 << 16, 1);
         FILE *f;
 
-        snprintf(path, sizeof path, "%s/../../gen/%s", dir, files[i]);
+        snprintf(path, sizeof path, "%s/../../gen/template/%s", dir, files[i]);
         f = fopen(path, "r");
         assert_non_null(f);
         assert_true(fread(text, 1, (1 << 16) - 1, f) > 1000);

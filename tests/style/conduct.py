@@ -60,6 +60,7 @@ MAY_INCLUDE = {
                     "emit/isa/object.h", "ir/base.h", "generator_id.h"),
     "gen": ("gen/", "templates/", "emit/", "ir/", "runtime/kiln.h",
             "runtime/file.h"),
+    "gen/template": ("gen/template/", "ir/"),
     "gen/tool": ("gen/", "templates/", "emit/", "ir/", "runtime/"),
 }
 # Folders that others' files do not include -> who does: the tool is nobody's, and what the
@@ -155,6 +156,8 @@ if __name__ == "__main__":
             {"runtime/reference/bad.c": '#include "../sim/num.h"\n'},
             {"gen/bad.c": '#include "tool/cli.h"\n',
              "gen/tool/cli.h": ""},
+            {"gen/template/bad.c": '#include "../config.h"\n',
+             "gen/config.h": ""},
             {"gen/bad.c": '#include "choose/score.h"\n',
              "gen/choose/score.h": ""},
         ]),

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../template_expr.h"
+#include "../../template/expr.h"
 
 enum { LOOSE, TIGHT = 11 };  /* about the levels of kn_operators */
 

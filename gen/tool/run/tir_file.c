@@ -7,7 +7,7 @@
 #include "../../../runtime/file.h"
 #include "../../../runtime/isolate.h"
 #include "../../../emit/prove/gates.h"
-#include "../../template.h"
+#include "../../template/template.h"
 
 /* What comes back from the child, in this order. */
 enum { PART_CO, PART_CERTIFICATE, PART_LLVM, PART_ASM, NPARTS };

@@ -1,5 +1,5 @@
-/* template_expr.c - expressions of the template language. */
-#include "template_expr.h"
+/* expr.c - expressions of the template language. */
+#include "expr.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * expressions in, lines of tile IR out. No strings, no recursion, no side
  * effects; a name means what its definition, loop or the library says, never
  * what a caller had bound. */
-#include "template_expr.h"
+#include "expr.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* template_expr.h - expressions of the template language: C's operators and
+/* expr.h - expressions of the template language: C's operators and
  * precedence over numbers and names. */
 #ifndef KN_TEMPLATE_EXPR_H
 #define KN_TEMPLATE_EXPR_H

@@ -3,7 +3,7 @@
 #ifndef KN_TEMPLATE_H
 #define KN_TEMPLATE_H
 
-#include "../ir/ir.h"
+#include "../../ir/ir.h"
 
 /* A number, or a word such as a type's name: words can be compared and
  * substituted, and nothing else. */
