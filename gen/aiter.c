@@ -6,7 +6,7 @@
 
 #include "forms.h"
 #include "instantiate.h"
-#include "launch_terms.h"
+#include "launch/terms.h"
 
 /* LARGE: a tile of so many rows and columns has a loop for four waves of its
  * own. */
@@ -458,7 +458,7 @@ fill(const kiln_problem *p, const struct kn_config *g,
 #define SIZE(name, has, value, meaning) KN_TERM(name, value)
 #define KNOWN(name, value) KN_TERM(name, value)
 #define LET(name, formula) KN_TERM(name, formula)
-#include "launch.def"
+#include "launch/launch.def"
     memset(plan->kernarg, 0, sizeof plan->kernarg);
 #define POINTER(id, slot, operand)                                            \
     if (loader == KN_LOADER_##id)                                             \

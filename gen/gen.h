@@ -12,7 +12,7 @@
 #include "../emit/emit.h"
 #include "../emit/isa/object.h"
 #include "config.h"
-#include "plan.h"
+#include "launch/plan.h"
 #include "problem.h"
 
 /* Decides what cfg leaves open. UNSUPPORTED/BAD_INPUT with the reason when a

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "gen.h"
-#include "launch_terms.h"
+#include "launch/terms.h"
 #include "layout.h"
 #include "instantiate.h"
 #include "quant.h"
@@ -306,7 +306,7 @@ check_apart(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "--stride-" what " is %lld, which " \
                        "lets problems of %lld rows of %lld overlap",          \
                        (long long)(stride), (long long)(rows), (long long)(ld));
-#include "launch.def"
+#include "launch/launch.def"
     return KILN_OK;
 }
 

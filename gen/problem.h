@@ -1,5 +1,5 @@
 /* problem.h - what a problem says: its family, its rows, its scales, what it writes; made
- * complete and checked by problem.c, measured by extents.c. */
+ * complete and checked by problem.c, measured by launch/extents.c. */
 #ifndef KN_PROBLEM_H
 #define KN_PROBLEM_H
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "launch_terms.h"
+#include "launch/terms.h"
 #include "instantiate.h"
 
 /* X(type, conversion, codes at random, fold, top, most, bits, least): the instruction's format,
@@ -180,7 +180,7 @@ check_rows(struct kn_ctx *c, kiln_problem *p)
 #define SIZE(name, has, value, meaning) KN_TERM(name, value)
 #define KNOWN(name, value) KN_TERM(name, value)
 #define LET(name, formula) KN_TERM(name, formula)
-#include "launch.def"
+#include "launch/launch.def"
     if (p->lda && p->lda < a_cols)
         return kn_fail(c, KILN_BAD_INPUT, "--lda is %lld, but a row has %lld "
                        "elements", (long long)p->lda, a_cols);

@@ -17,7 +17,7 @@
 
 enum {
     COLUMNS = 1 << 25,       /* the launch has fewer (gen/limits.c) */
-    SLABS = 1 << 16,         /* and of these (gen/launch.def) */
+    SLABS = 1 << 16,         /* and of these (gen/launch/launch.def) */
     AT_ONCE = 2,             /* loads of the largest, of 16 strips each */
     LOADS = 16,              /* of blocks at once: their latency is what codes take */
     TURNS = 8                /* in which a wave counts itself, at most */

@@ -8,7 +8,7 @@
 
 #include "../../forms.h"
 #include "../../instantiate.h"
-#include "../../launch_terms.h"
+#include "../../launch/terms.h"
 #include "../../layout.h"
 
 struct writer {
@@ -214,7 +214,7 @@ describe(struct writer *w)
     if (has)                                                                  \
         arg(w, #name, KN_ARG_##type, kn_fold_text(&w->fold, #formula))    \
             ->most = largest;
-#include "../../launch.def"
+#include "../../launch/launch.def"
     w->l->block = (uint32_t)(64 * waves);
 }
 

@@ -1,6 +1,6 @@
 /* sums.c - the order of the sums of a launch: what its arguments and its table
  * of groups answer to the walk of the tile IR (ir.h, kn_prove_sums). */
-#include "gen.h"
+#include "../gen.h"
 
 #include <string.h>
 

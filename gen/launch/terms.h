@@ -1,12 +1,12 @@
-/* launch_terms.h - the functions that formulas of launch.def are made of, for
+/* terms.h - the functions that formulas of launch.def are made of, for
  * those who compile them. */
 #ifndef KN_LAUNCH_TERMS_H
 #define KN_LAUNCH_TERMS_H
 
 #include <stdint.h>
 
-#include "quant.h"
-#include "panels.h"
+#include "../quant.h"
+#include "../panels.h"
 
 /* A row of launch.def as a local of its name. */
 #define KN_TERM(name, value) \

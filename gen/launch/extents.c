@@ -1,6 +1,6 @@
 /* extents.c - how operands lie: the pitch of each and how many bytes it has. */
-#include "instantiate.h"
-#include "launch_terms.h"
+#include "../instantiate.h"
+#include "terms.h"
 
 /* Bytes of n elements packed along a row. */
 static int64_t

@@ -2,7 +2,7 @@
 #ifndef KN_PLAN_H
 #define KN_PLAN_H
 
-#include "config.h"
+#include "../config.h"
 
 /* A launch of a generated kernel (or a foreign build of the same one). */
 struct kn_operands {

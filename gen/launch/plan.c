@@ -2,10 +2,10 @@
  * kernarg layout is that of templates/args.tir. */
 #include <string.h>
 
-#include "aiter.h"
-#include "forms.h"
-#include "instantiate.h"
-#include "launch_terms.h"
+#include "../aiter.h"
+#include "../forms.h"
+#include "../instantiate.h"
+#include "terms.h"
 
 static uint64_t
 tiles_along(int64_t n, uint32_t by)
