@@ -27,6 +27,19 @@ lds_name(const struct tiles *w, int lds)
     return w->f->lds[lds].name;
 }
 
+/* The LDS tile that operation i names, -1: none; that operand a belongs to. */
+static int
+named_lds(const struct kn_ins *i)
+{
+    return KN_REF_TAG(i->arg[0]) == KN_R_LDS ? (int)KN_REF_LDS(i->arg[0]) : -1;
+}
+
+static int
+lds_of(const struct tiles *w, const struct kn_ins *i, int a)
+{
+    return w->of[KN_REF_INDEX(i->arg[a])].lds;
+}
+
 static kiln_status
 define(struct tiles *w, const struct kn_ins *i, enum kind kind, int lds)
 {
@@ -71,7 +84,7 @@ need_side(const struct tiles *w, const struct kn_ins *i, int a, char side,
     KN_TRY(need(w, i, a, FRAGMENTS, -1));
     if (!i->arg[a])
         return KILN_OK;
-    l = &w->f->lds[w->of[KN_REF_INDEX(i->arg[a])].lds];
+    l = &w->f->lds[lds_of(w, i, a)];
     if (l->side != side || (l->kdiv != 1) != scales)
         return FAIL(w->f, i->at, "operand %d of %s must be fragments of %s%c",
                     a + 1, kn_op_info((enum kn_op)i->op).text,
@@ -108,7 +121,7 @@ check_scaled(const struct tiles *w, const struct kn_ins *i, int a, int lds)
     if (!i->arg[a])
         return KILN_OK;
     KN_TRY(need(w, i, a, FETCHED, -1));
-    s = &w->f->lds[w->of[KN_REF_INDEX(i->arg[a])].lds];
+    s = &w->f->lds[lds_of(w, i, a)];
     if (kn_is_zeros(s) && l->mem == KN_T_i4 && l->words == s->words &&
         (l->words || l->run == s->run) &&
         s->rows == l->rows && s->side == l->side && !i->attr[KN_A_kk])
@@ -124,26 +137,24 @@ check_scaled(const struct tiles *w, const struct kn_ins *i, int a, int lds)
 static kiln_status
 check_convert(struct tiles *w, const struct kn_ins *i)
 {
-    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
-    const struct kn_lds *l;
+    int lds = lds_of(w, i, 0);
+    const struct kn_lds *l = &w->f->lds[lds];
 
-    KN_TRY(need(w, i, 0, FETCHED, -1));
-    l = &w->f->lds[lds];
     if (!kn_converts_runs(l) || kn_quantised(l))
         return FAIL(w->f, i->at, "runs of %%%s are not converted", l->name);
     KN_TRY(check_scaled(w, i, 1, lds));
-    if (kn_folds(l) && w->f->lds[w->of[KN_REF_INDEX(i->arg[1])].lds].cols > 16)
+    if (kn_folds(l) && w->f->lds[lds_of(w, i, 1)].cols > 16)
         return FAIL(w->f, i->at, "%%%s is folded with the scales of at most 16 blocks", l->name);
     if (kn_folds(l) != (i->arg[2] != 0))
         return FAIL(w->f, i->at, "%%%s takes %s", l->name,
                     kn_folds(l) ? "scales, and the base of its rows" : "no base of its rows");
-    KN_TRY(need(w, i, 2, BASES, i->arg[2] ? w->of[KN_REF_INDEX(i->arg[1])].lds : -1));
-    return define(w, i, CONVERTED, lds);
+    return need(w, i, 2, BASES, i->arg[2] ? lds_of(w, i, 1) : -1);
 }
 
 static kiln_status
-check_put(const struct tiles *w, const struct kn_ins *i, int lds)
+check_put(struct tiles *w, const struct kn_ins *i)
 {
+    int lds = named_lds(i);
     bool ready = w->of[KN_REF_INDEX(i->arg[1])].kind == CONVERTED;
 
     if (kn_quantised(&w->f->lds[lds]))
@@ -173,8 +184,9 @@ has_blocks(const struct kn_lds *s)
 
 /* A dword of each thread. */
 static kiln_status
-check_any(const struct tiles *w, const struct kn_ins *i, int lds)
+check_any(struct tiles *w, const struct kn_ins *i)
 {
+    int lds = named_lds(i);
     const struct kn_lds *s = &w->f->lds[lds];
 
     return s->elem == KN_T_f32 && !s->mem && !s->gk && !s->lk && s->cols == 1 && s->kdiv != 1 &&
@@ -193,13 +205,14 @@ check_blocks(const struct tiles *w, const struct kn_ins *i, int lds)
 
 /* Those of the converted tile, or of the rows whose base it has. */
 static kiln_status
-check_block_words(const struct tiles *w, const struct kn_ins *i, int lds, enum kind kind)
+check_block_words(const struct tiles *w, const struct kn_ins *i, enum kind kind)
 {
+    int lds = named_lds(i);
     const struct kn_lds *l, *s = &w->f->lds[lds];
 
     KN_TRY(check_blocks(w, i, lds));
     KN_TRY(need(w, i, 1, kind, -1));
-    l = &w->f->lds[w->of[KN_REF_INDEX(i->arg[1])].lds];
+    l = &w->f->lds[lds_of(w, i, 1)];
     return s->rows == l->rows && s->side == l->side &&
                    (kind == BASES || s->cols * KN_FOLD == l->cols)
          ? KILN_OK : FAIL(w->f, i->at, "%%%s does not hold a dword of each block of %%%s",
@@ -220,8 +233,9 @@ is_blocks(const struct kn_lds *l, const struct kn_lds *s)
 
 /* Rows of whole 128 K for lanes side by side, quantised into tiles of A. */
 static kiln_status
-check_quant(const struct tiles *w, const struct kn_ins *i, int lds)
+check_quant(struct tiles *w, const struct kn_ins *i)
 {
+    int lds = named_lds(i);
     const struct kn_lds *l = &w->f->lds[lds];
     const struct kn_lds *s = &w->f->lds[KN_REF_LDS(i->arg[1])];
 
@@ -276,14 +290,14 @@ check_scales(const struct tiles *w, const struct kn_ins *i, uint32_t *steps)
                     "none");
     KN_TRY(need_side(w, i, 3, 'a', true));
     KN_TRY(need_side(w, i, 4, 'b', true));
-    l = &w->f->lds[w->of[KN_REF_INDEX(i->arg[3])].lds];
+    l = &w->f->lds[lds_of(w, i, 3)];
     if (l->shuf)
         *steps = steps_in(w, l);
     return KILN_OK;
 }
 
 static kiln_status
-check_matrix(const struct tiles *w, const struct kn_ins *i)
+check_matrix(struct tiles *w, const struct kn_ins *i)
 {
     uint32_t steps = kn_fragment(w->f, 'a').ksteps;
 
@@ -302,11 +316,11 @@ check_matrix(const struct tiles *w, const struct kn_ins *i)
 static kiln_status
 check_zeros(struct tiles *w, const struct kn_ins *i)
 {
-    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    int lds = lds_of(w, i, 0);
     const struct kn_lds *l = &w->f->lds[lds];
 
     return kn_is_zeros(l) && l->side == 'b'
-         ? define(w, i, FETCHED, lds)
+         ? KILN_OK
          : FAIL(w->f, i->at, "%%%s has no zero points of columns", l->name);
 }
 
@@ -314,7 +328,7 @@ check_zeros(struct tiles *w, const struct kn_ins *i)
 static kiln_status
 check_integers(struct tiles *w, const struct kn_ins *i)
 {
-    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    int lds = lds_of(w, i, 0);
     const struct kn_lds *l = &w->f->lds[lds];
     bool whole = i->attr[KN_A_kk] >= 0 &&
                  (uint32_t)i->attr[KN_A_kk] < kn_fragment(w->f, 'b').ksteps;
@@ -322,7 +336,7 @@ check_integers(struct tiles *w, const struct kn_ins *i)
     KN_TRY(need_side(w, i, 0, 'b', false));
     KN_TRY(need(w, i, 1, FETCHED, -1));
     return l->elem == KN_T_i4 && whole && kn_elems[w->f->shape.tb].bits == 16
-         ? define(w, i, FRAGMENTS, lds)
+         ? KILN_OK
          : FAIL(w->f, i->at, "%%%s has no integers of 4 bits of K step %d", l->name,
                 i->attr[KN_A_kk]);
 }
@@ -331,11 +345,10 @@ check_integers(struct tiles *w, const struct kn_ins *i)
 static kiln_status
 check_steps(struct tiles *w, const struct kn_ins *i)
 {
-    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    int lds = lds_of(w, i, 0);
 
-    KN_TRY(need(w, i, 0, FRAGMENTS, -1));
     return kn_scales_codes(w->f, &w->f->lds[lds])
-         ? define(w, i, FACTORS, lds)
+         ? KILN_OK
          : FAIL(w->f, i->at, "%%%s has no scales of codes", w->f->lds[lds].name);
 }
 
@@ -343,23 +356,23 @@ check_steps(struct tiles *w, const struct kn_ins *i)
 static kiln_status
 check_codes(struct tiles *w, const struct kn_ins *i)
 {
-    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    int lds = lds_of(w, i, 0);
     const struct kn_lds *l = &w->f->lds[lds], *s;
     bool bf16 = w->f->shape.tb == KN_T_bf16, step;
 
     KN_TRY(need_side(w, i, 0, l->side, false));
     KN_TRY(need(w, i, 1, FACTORS, -1));
-    s = &w->f->lds[w->of[KN_REF_INDEX(i->arg[1])].lds];
+    s = &w->f->lds[lds_of(w, i, 1)];
     step = i->attr[KN_A_kk] >= 0 && i->attr[KN_A_kk] < KN_SCALED_STEPS;
     return step && l->side == s->side && l->rows == s->rows &&
                    (s->elem == KN_T_e4m3 ? l->elem == KN_T_fp4
                                          : bf16 && kn_elems[l->elem].bits != 6)
-         ? define(w, i, FRAGMENTS, lds)
+         ? KILN_OK
          : FAIL(w->f, i->at, "%%%s has no codes that scales of %%%s multiply", l->name, s->name);
 }
 
 static kiln_status
-check_read(const struct tiles *w, const struct kn_ins *i)
+check_read(struct tiles *w, const struct kn_ins *i)
 {
     const struct kn_lds *l = &w->f->lds[KN_REF_LDS(i->arg[0])];
     struct kn_frag fr = kn_fragment(w->f, l->side);
@@ -384,10 +397,11 @@ check_read(const struct tiles *w, const struct kn_ins *i)
 
 /* Where K ends is cut in rows along K. */
 static kiln_status
-check_copy(const struct tiles *w, const struct kn_ins *i)
+check_copy(struct tiles *w, const struct kn_ins *i)
 {
-    int lds = w->of[KN_REF_INDEX(i->arg[1])].lds;
+    int lds = lds_of(w, i, 1);
 
+    KN_TRY(need(w, i, 1, VIEW, named_lds(i)));
     if (i->arg[2] && !w->f->lds[lds].gk)
         return FAIL(w->f, i->at, "only rows along K are copied up to an end of "
                     "K, not those of %%%s", lds_name(w, lds));
@@ -397,9 +411,9 @@ check_copy(const struct tiles *w, const struct kn_ins *i)
 /* What LDS never holds is K-contiguous in memory, unconverted, of pieces that
  * whole loads take; its scales are bytes. */
 static kiln_status
-check_pull(const struct tiles *w, const struct kn_ins *i)
+check_pull(struct tiles *w, const struct kn_ins *i)
 {
-    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    int lds = lds_of(w, i, 0);
     const struct kn_lds *l = &w->f->lds[lds];
     uint32_t bits = kn_elems[l->elem].bits;
 
@@ -416,8 +430,10 @@ check_pull(const struct tiles *w, const struct kn_ins *i)
 
 /* A view of something that is staged, or of something that is not. */
 static kiln_status
-check_staged(const struct tiles *w, const struct kn_ins *i, int lds)
+check_staged(struct tiles *w, const struct kn_ins *i)
 {
+    int lds = lds_of(w, i, 0);
+
     if (!w->f->lds[lds].slots)
         return FAIL(w->f, i->at, "%%%s has no slots: pull", lds_name(w, lds));
     return KILN_OK;
@@ -425,7 +441,7 @@ check_staged(const struct tiles *w, const struct kn_ins *i, int lds)
 
 /* What was loaded: fetched, pulled or a value a row. */
 static kiln_status
-check_loaded(const struct tiles *w, const struct kn_ins *i)
+check_loaded(struct tiles *w, const struct kn_ins *i)
 {
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
         struct tile t;
@@ -469,119 +485,76 @@ check_wide(const struct kn_fn *f, const struct kn_ins *i)
     return FAIL(f, i->at, "%s does not take sums of f64", name_of(i));
 }
 
+/* ---- what each operation takes of tiles, and makes ---- */
+
+static kiln_status
+check_unfold(struct tiles *w, const struct kn_ins *i)
+{
+    return check_factors(w, i, 1);
+}
+
+static kiln_status
+check_addblock(struct tiles *w, const struct kn_ins *i)
+{
+    return check_factors(w, i, 2);
+}
+
+static kiln_status
+check_putbase(struct tiles *w, const struct kn_ins *i)
+{
+    return check_block_words(w, i, BASES);
+}
+
+static kiln_status
+check_putapart(struct tiles *w, const struct kn_ins *i)
+{
+    return check_block_words(w, i, CONVERTED);
+}
+
+/* The LDS tile that a result belongs to. */
+enum whose { NOBODYS, NAMED, OF_OPERAND };
+
+/* Operands of a kind come first, then the check, then the result. */
+struct rule {
+    struct {
+        uint8_t operand, kind;       /* NOTHING: none */
+    } takes[2];
+    kiln_status (*check)(struct tiles *w, const struct kn_ins *i);
+    uint8_t makes, whose;            /* NOTHING: no tile */
+};
+
+#define NONE { { 0 } }
+#define TAKES(...) { __VA_ARGS__ }
+#define RULE(op, takes, check, makes, whose) [KN_OP_##op] = { takes, check, makes, whose },
+static const struct rule rules[] = {
+#include "tiles.def"
+};
+#undef RULE
+
+/* NULL: it has none. */
+static const struct rule *
+rule_of(const struct kn_ins *i)
+{
+    const struct rule *r = i->op < sizeof rules / sizeof *rules ? &rules[i->op] : NULL;
+
+    return r && (r->takes[0].kind || r->check || r->makes) ? r : NULL;
+}
+
 static kiln_status
 visit(struct tiles *w, const struct kn_ins *i)
 {
-    int lds = KN_REF_TAG(i->arg[0]) == KN_R_LDS ? (int)KN_REF_LDS(i->arg[0])
-                                                : -1;
+    const struct rule *r = rule_of(i);
 
     KN_TRY(check_wide(w->f, i));
-    switch (i->op) {
-    case KN_OP_gather:
-        KN_TRY(need(w, i, 7, ROWS, -1));
-        return define(w, i, VIEW, lds);
-    case KN_OP_view:
-        return define(w, i, VIEW, lds);
-    case KN_OP_fetch:
-        KN_TRY(need(w, i, 0, VIEW, -1));
-        KN_TRY(check_staged(w, i, w->of[KN_REF_INDEX(i->arg[0])].lds));
-        return define(w, i, FETCHED, w->of[KN_REF_INDEX(i->arg[0])].lds);
-    case KN_OP_pull:
-        KN_TRY(need(w, i, 0, VIEW, -1));
-        KN_TRY(check_pull(w, i));
-        return define(w, i, FRAGMENTS, w->of[KN_REF_INDEX(i->arg[0])].lds);
-    case KN_OP_read:
-        KN_TRY(check_read(w, i));
-        return define(w, i, FRAGMENTS, lds);
-    case KN_OP_clear:
-        return define(w, i, ACCUMULATORS, -1);
-    case KN_OP_tofloat:
-    case KN_OP_gate:
-        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
-        return define(w, i, ACCUMULATORS, -1);
-    case KN_OP_copy:
-        KN_TRY(need(w, i, 1, VIEW, lds));
-        return check_copy(w, i);
-    case KN_OP_put:
-        return check_put(w, i, lds);
-    case KN_OP_convert:
-        return check_convert(w, i);
-    case KN_OP_zeros:
-        KN_TRY(need(w, i, 0, VIEW, -1));
-        return check_zeros(w, i);
-    case KN_OP_integers:
-        return check_integers(w, i);
-    case KN_OP_factors:
-        return check_steps(w, i);
-    case KN_OP_scaled:
-        return check_codes(w, i);
-    case KN_OP_putq:
-        return check_quant(w, i, lds);
-    case KN_OP_base:
-        KN_TRY(need(w, i, 0, FETCHED, -1));
-        return define(w, i, BASES, w->of[KN_REF_INDEX(i->arg[0])].lds);
-    case KN_OP_putbase:
-        return check_block_words(w, i, lds, BASES);
-    case KN_OP_putapart:
-        return check_block_words(w, i, lds, CONVERTED);
-    case KN_OP_putany:
-        KN_TRY(need(w, i, 1, CONVERTED, -1));
-        KN_TRY(need(w, i, 2, CONVERTED, -1));
-        return check_any(w, i, lds);
-    case KN_OP_anyapart:
-        return check_any(w, i, lds);
-    case KN_OP_wipe:
-        return need(w, i, 0, FRAGMENTS, -1);
-    case KN_OP_unfold:
-        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
-        return check_factors(w, i, 1);
-    case KN_OP_cut:
-        return need(w, i, 0, FETCHED, -1);
-    case KN_OP_mma:
-    case KN_OP_mmab:
-    case KN_OP_mmapart:
-        return check_matrix(w, i);
-    case KN_OP_addblock:
-        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
-        KN_TRY(need(w, i, 1, ACCUMULATORS, -1));
-        return check_factors(w, i, 2);
-    case KN_OP_rowids:
-    case KN_OP_rowf32:
-        return define(w, i, ROWS, -1);
-    case KN_OP_colf32:
-        return define(w, i, COLUMNS, -1);
-    case KN_OP_mulcols:
-    case KN_OP_addcols:
-        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
-        return need(w, i, 1, COLUMNS, -1);
-    case KN_OP_rownamed:
-        KN_TRY(need(w, i, 1, ROWS, -1));
-        return define(w, i, ROWS, -1);
-    case KN_OP_named:
-        return need(w, i, 0, ROWS, -1);
-    case KN_OP_rowmax:
-        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
-        return define(w, i, ROWS, -1);
-    case KN_OP_rowput:
-        KN_TRY(need(w, i, 0, ROWS, -1));
-        return need(w, i, 2, ROWS, -1);
-    case KN_OP_storemx:
-        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
-        return need(w, i, 3, ROWS, -1);
-    case KN_OP_mulrows:
-    case KN_OP_quantrows:
-        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
-        return need(w, i, 1, ROWS, -1);
-    case KN_OP_scatter:
-    case KN_OP_rowamax:
-        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
-        return need(w, i, 2, ROWS, -1);
-    case KN_OP_keep:
-    case KN_OP_await:
-        return check_loaded(w, i);
-    default:                 /* what reads or changes a tile: sums */
+    if (!r)
         return on_tile(i) ? need(w, i, 0, ACCUMULATORS, -1) : KILN_OK;
-    }
+    for (int k = 0; k < 2 && r->takes[k].kind; k++)
+        KN_TRY(need(w, i, r->takes[k].operand, r->takes[k].kind, -1));
+    if (r->check)
+        KN_TRY(r->check(w, i));
+    return r->makes == NOTHING ? KILN_OK
+         : define(w, i, r->makes, r->whose == NAMED ? named_lds(i)
+                                : r->whose == OF_OPERAND ? lds_of(w, i, 0) : -1);
 }
 
 kiln_status
