@@ -125,15 +125,19 @@ converts_chunks(const struct kn_fn *f, const struct kn_lds *l)
 }
 
 static kiln_status
-check_lds(const struct kn_fn *f, const struct kn_lds *l)
+check_size(const struct kn_fn *f, const struct kn_lds *l)
 {
-    uint32_t bits = kn_memory_bits(l), threads = kn_waves(f) * 64;
-    struct kn_geom g;
-
     if (!l->rows || !l->cols || !l->kdiv)
         return FAIL(f, l->at, "%%%s needs rows and cols", l->name);
     if (l->unit != 1 && l->unit != 2 && l->unit != 4 && l->unit != 16)
         return FAIL(f, l->at, "%%%s: unit is 1, 2, 4 or 16", l->name);
+    return KILN_OK;
+}
+
+/* What becomes another type on its way to LDS. */
+static kiln_status
+check_converted(const struct kn_fn *f, const struct kn_lds *l)
+{
     if (l->mem && !is_convert(l))
         return FAIL(f, l->at, "%%%s: %s is not staged as %s", l->name,
                     kn_elems[l->mem].text, kn_elems[l->elem].text);
@@ -143,8 +147,12 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (l->mem && l->gk && (l->kdiv != 1) == l->lk)
         return FAIL(f, l->at, "%%%s: converted scales are staged K-outer, "
                     "operands K-contiguous", l->name);
-    if (kn_is_zeros(l))
-        return check_zeros(f, l);
+    return KILN_OK;
+}
+
+static kiln_status
+check_runs(const struct kn_fn *f, const struct kn_lds *l)
+{
     if (l->run && (l->run < 8 || l->run & (l->run - 1) || !l->mem || !l->gk ||
                    (l->kdiv != 1 && (l->run == 8 || !whole_runs(f, l)))))
         return FAIL(f, l->at, "%%%s: run is 8, 16 or 32 elements of an operand "
@@ -153,13 +161,22 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (l->mem && l->gk && l->kdiv == 1 && l->cols % (l->run ? l->run : 16))
         return FAIL(f, l->at, "%%%s: %u elements along K are converted at a "
                     "time", l->name, l->run ? l->run : 16);
+    return KILN_OK;
+}
+
+/* Elements of memory and of LDS, and which way K runs in either. */
+static kiln_status
+check_direction(const struct kn_fn *f, const struct kn_lds *l)
+{
+    uint32_t bits = kn_memory_bits(l);
+
     if (l->gk && !l->lk && !l->mem)
         return FAIL(f, l->at, "%%%s: a K-contiguous operand is staged "
                     "K-contiguous", l->name);
     if ((l->lk ? l->cols : l->rows) * bits % 8)
         return FAIL(f, l->at, "%%%s: a row is no whole number of bytes",
                     l->name);
-    if (l->words && !kn_is_zeros(l) &&
+    if (l->words &&
         ((l->mem ? l->mem : l->elem) != KN_T_i4 || l->gk || !l->lk || l->kdiv != 1 ||
          l->unit != 4 ||
          l->cols % 8 || l->rows % 8))
@@ -171,35 +188,76 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (!l->lk && !l->mem && l->kdiv == 1 && !kn_targets[f->target].lds_tr)
         return FAIL(f, l->at, "%%%s: %s has no transposing LDS read", l->name,
                     kiln_target_name(f->target));
-    g = kn_geometry(f, l);
-    if (l->panel && (!l->gk || l->kdiv != 1 || l->shift || g.chunk != 16))
-        return FAIL(f, l->at, "%%%s: panels are K-contiguous rows of whole "
-                    "16-byte chunks", l->name);
-    if (l->shuf && (!l->gk || bits != 8 || l->kdiv != 32 || l->shift ||
-                    l->rows % 32 || l->cols % 8))
-        return FAIL(f, l->at, "%%%s: shuffled scales come in blocks of 32 rows "
-                    "and 8 times 32 K", l->name);
-    KN_TRY(check_unaligned(f, l, &g));
+    return KILN_OK;
+}
+
+/* Rows that all waves have a slot each of, or that are copied by lines. */
+static kiln_status
+check_lines(const struct kn_fn *f, const struct kn_lds *l, const struct kn_geom *g)
+{
     if (l->share && !shared_rows(f, l))
         return FAIL(f, l->at, "%%%s: a slot for each share holds that of every "
                     "wave's rows, of an operand in plain rows", l->name);
     if (l->line && !rows_of_lines(f, l))
         return FAIL(f, l->at, "%%%s: lines are of an operand in plain rows whose K "
                     "tile is a K step, in two slots or more", l->name);
-    if (l->lag && !lagging_rows(f, l, &g))
+    if (l->lag && !lagging_rows(f, l, g))
         return FAIL(f, l->at, "%%%s: rows that are copied by lines are plain "
                     "rows of whole lines of 16-byte chunks, in two slots or "
                     "more", l->name);
+    return KILN_OK;
+}
+
+/* Chunks that lie otherwise than rows do in memory. */
+static kiln_status
+check_places(const struct kn_fn *f, const struct kn_lds *l, const struct kn_geom *g)
+{
+    uint32_t bits = kn_memory_bits(l);
+
+    if (l->panel && (!l->gk || l->kdiv != 1 || l->shift || g->chunk != 16))
+        return FAIL(f, l->at, "%%%s: panels are K-contiguous rows of whole "
+                    "16-byte chunks", l->name);
+    if (l->shuf && (!l->gk || bits != 8 || l->kdiv != 32 || l->shift ||
+                    l->rows % 32 || l->cols % 8))
+        return FAIL(f, l->at, "%%%s: shuffled scales come in blocks of 32 rows "
+                    "and 8 times 32 K", l->name);
+    return KILN_OK;
+}
+
+/* How chunks turn on their way, and what one load of them is. */
+static kiln_status
+check_chunks(const struct kn_fn *f, const struct kn_lds *l, const struct kn_geom *g)
+{
+    uint32_t bits = kn_memory_bits(l);
+
     if (l->flip && (!kn_may_flip(f, l) || l->flip & (l->flip - 1)))
         return FAIL(f, l->at, "%%%s: halves of chunks change places where rows "
                     "are converted on their way to LDS, of one bit", l->name);
-    if (g.transpose && (l->rows % g.pb || l->cols % g.kb))
+    if (g->transpose && (l->rows % g->pb || l->cols % g->kb))
         return FAIL(f, l->at, "%%%s: %u x %u cannot be transposed in blocks of "
-                    "%u x %u", l->name, l->rows, l->cols, g.pb, g.kb);
-    if (l->unit * 8 < bits || !threads)
+                    "%u x %u", l->name, l->rows, l->cols, g->pb, g->kb);
+    if (l->unit * 8 < bits || !kn_waves(f))
         return FAIL(f, l->at, "%%%s: unit is smaller than an element",
                     l->name);
     return KILN_OK;
+}
+
+static kiln_status
+check_lds(const struct kn_fn *f, const struct kn_lds *l)
+{
+    struct kn_geom g;
+
+    KN_TRY(check_size(f, l));
+    KN_TRY(check_converted(f, l));
+    if (kn_is_zeros(l))
+        return check_zeros(f, l);
+    KN_TRY(check_runs(f, l));
+    KN_TRY(check_direction(f, l));
+    g = kn_geometry(f, l);
+    KN_TRY(check_places(f, l, &g));
+    KN_TRY(check_unaligned(f, l, &g));
+    KN_TRY(check_lines(f, l, &g));
+    return check_chunks(f, l, &g);
 }
 
 static kiln_status
