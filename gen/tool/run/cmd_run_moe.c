@@ -44,72 +44,101 @@ set_pitches(struct moe_part *s)
     }
 }
 
+/* Rows of A, and of B of each expert, that a stage multiplies. */
+static int64_t
+stage_rows(const kiln_problem *p)
+{
+    return p->tokens * (p->stage == KILN_MOE_GATE_UP ? 1 : p->topk);
+}
+
+static int64_t
+stage_columns(const kiln_problem *p)
+{
+    return p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
+}
+
+static struct kn_data
+scales(kiln_type type, int64_t batches, int64_t rows, int64_t cols)
+{
+    return (struct kn_data){ .type = type, .batches = batches, .rows = rows, .cols = cols,
+                             .scale = true };
+}
+
+/* Rows and columns of both scales, A's to all experts and B's of each; 0 batches: there are
+ * none. */
+static void
+size_scales(const kiln_problem *p, struct kn_data *a, struct kn_data *b)
+{
+    int64_t rows = stage_rows(p), n = stage_columns(p), e = p->groups;
+    int64_t kb = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p);
+
+    *a = *b = (struct kn_data){ 0 };
+    switch (p->scale) {
+    case KILN_SCALE_TENSOR:
+        *a = scales(KILN_F32, 1, 1, 1);
+        *b = scales(KILN_F32, 1, 1, e);
+        break;
+    case KILN_SCALE_ROW:
+        *a = scales(KILN_F32, 1, 1, rows);
+        *b = scales(KILN_F32, e, 1, n);
+        break;
+    case KILN_SCALE_BLOCK128:
+        *a = scales(kn_block_scale(p), 1, rows, kb);
+        if (kn_scales_down(p, 'a'))
+            *a = scales(kn_block_scale(p), 1, kb, rows);
+        *b = scales(kn_block_scale(p), e, (n + 127) / 128, kb);
+        break;
+    case KILN_SCALE_MX32:
+        if (kn_type_mx[p->a])
+            *a = scales(p->a, 1, rows, kb);
+        *b = scales(p->b, e, n, kb);
+        break;
+    case KILN_SCALE_GROUP32:
+    case KILN_SCALE_GROUP64:
+    case KILN_SCALE_GROUP128:
+        *b = scales(kn_group_scale(p), e, n, kb);
+        if (kn_scales_down(p, 'b'))
+            *b = scales(kn_group_scale(p), e, kb, n);
+        if (p->zero_points)
+            *a = (struct kn_data){ .type = kn_zero_type(p), .batches = e, .rows = kb, .cols = n };
+        break;
+    case KILN_SCALE_NV16:
+        *a = scales(KILN_F32, 1, 1, e);
+        *b = scales(p->b, e, n, kb);
+        break;
+    case KILN_SCALE_NONE:
+    case KILN_NSCALES:
+        break;
+    }
+}
+
 /* Operands of a stage, from the seed; the numbers tell them apart. */
 static void
 shape_stage(struct moe_run *m, struct moe_part *s)
 {
     const kiln_problem *p = &s->p;
-    bool up = p->stage == KILN_MOE_GATE_UP, down = kn_scales_down(p, 'a');
-    int64_t rows = p->tokens * (up ? 1 : p->topk), n = up ? 2 * p->n : p->n;
-    int64_t kb = (p->k + 31) / 32;
+    bool up = p->stage == KILN_MOE_GATE_UP;
+    int64_t n = stage_columns(p), word = kn_in_words(p) ? kn_word_k(p) : 0;
     uint32_t id = up ? 0 : 4;
+    struct kn_data a, b;
 
-    moe_shape_operand(m, &s->a, id, (struct kn_data){ .type = p->a, .rows = rows,
-                                                  .cols = p->k });
+    moe_shape_operand(m, &s->a, id, (struct kn_data){ .type = p->a, .rows = stage_rows(p),
+                                                      .cols = p->k });
     moe_shape_operand(m, &s->b, id + 1, (struct kn_data){
-        .type = p->b, .batches = p->groups, .rows = n, .cols = p->k });
-    if (kn_in_words(p))
-        moe_shape_operand(m, &s->b, id + 1, (struct kn_data){
-            .type = p->b, .batches = p->groups, .rows = p->k / kn_word_k(p),
-            .cols = n * kn_word_k(p) });
+        .type = p->b, .batches = p->groups, .rows = word ? p->k / word : n,
+        .cols = word ? n * word : p->k });
     if (kn_has_bias(p))
         moe_shape_operand(m, &s->bias, up ? 8 : 9, (struct kn_data){
             .type = KILN_F32, .rows = p->groups, .cols = n });
     moe_shape_arrays(m, s);
-    if (p->scale == KILN_SCALE_MX32) {
-        if (kn_type_mx[p->a])
-            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-                .type = p->a, .rows = rows, .cols = kb, .scale = true });
-        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
-            .type = p->b, .batches = p->groups, .rows = n, .cols = kb,
-            .scale = true });
-    } else if (p->scale == KILN_SCALE_TENSOR) {
-        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-            .type = KILN_F32, .rows = 1, .cols = 1, .scale = true });
-        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
-            .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
-    } else if (p->scale == KILN_SCALE_BLOCK128) {
-        kb = (p->k + 127) / 128;
-        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-            .type = kn_block_scale(p), .rows = down ? kb : rows, .cols = down ? rows : kb,
-            .scale = true });
-        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
-            .type = kn_block_scale(p), .batches = p->groups, .rows = (n + 127) / 128,
-            .cols = kb, .scale = true });
-    } else if (kn_weight_factor(p)) {
-        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-            .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
-        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
-            .type = p->b, .batches = p->groups, .rows = n,
-            .cols = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p), .scale = true });
-    } else if (kn_scale_groups(p)) {
-        kb = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p);
-        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
-            .type = kn_group_scale(p), .batches = p->groups,
-            .rows = kn_scales_down(p, 'b') ? kb : n,
-            .cols = kn_scales_down(p, 'b') ? n : kb, .scale = true });
-        if (p->zero_points)
-            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-                .type = kn_zero_type(p), .batches = p->groups, .rows = kb,
-                .cols = n });
+    size_scales(p, &a, &b);
+    if (a.batches)
+        moe_shape_operand(m, &s->sa, id + 2, a);
+    if (b.batches)
+        moe_shape_operand(m, &s->sb, id + 3, b);
+    if (kn_scale_groups(p)) {
         s->b.words = kn_in_words(p);
         s->sa.words = kn_zero_words(p);
-    } else if (p->scale == KILN_SCALE_ROW) {
-        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
-            .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });
-        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
-            .type = KILN_F32, .batches = p->groups, .rows = 1, .cols = n,
-            .scale = true });
     }
     s->sa.used &= !kn_prequant(p);
 }
