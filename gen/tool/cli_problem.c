@@ -167,18 +167,12 @@ quant_of(const struct kn_cli *cli, kiln_problem *p)
     p->ldsa2 = v[KN_FLAG_ldsa2].i;
 }
 
-kiln_status
-kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
-               kiln_problem *p)
+/* Types, scales and layouts of A and B. */
+static void
+operands_of(const struct kn_cli *cli, kiln_problem *p)
 {
-    static const uint8_t tables[] = { 0, KILN_GROUP_LENS, KILN_GROUP_ENDS32,
-                                      KILN_GROUP_LENS };
     const struct kn_value *v = cli->v;
 
-    memset(p, 0, sizeof *p);
-    p->size = sizeof *p;
-    p->target = target;
-    KN_TRY(kn_cli_family(c, cli, &p->family));
     p->a = type_of(&v[KN_FLAG_a]);
     p->b = type_of(&v[KN_FLAG_b]);
     p->out = type_of(&v[KN_FLAG_out]);
@@ -187,6 +181,16 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->zero_points = (uint8_t)v[KN_FLAG_zero_points].i;
     p->math = (uint8_t)v[KN_FLAG_math].i;
     p->layout = layout_of(cli, p);
+    p->b_layout = (uint8_t)v[KN_FLAG_b_layout].i;
+    p->scale_layout = (uint8_t)v[KN_FLAG_scale_layout].i;
+}
+
+/* What becomes of the sums. */
+static void
+output_of(const struct kn_cli *cli, kiln_problem *p)
+{
+    const struct kn_value *v = cli->v;
+
     p->out_scale = (uint8_t)v[KN_FLAG_out_scale].i;
     p->out2 = (uint8_t)type_of(&v[KN_FLAG_out2]);
     p->amax = v[KN_FLAG_amax].seen || v[KN_FLAG_amax_file].seen;
@@ -197,22 +201,23 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     scalars_of(cli, p);
     p->beta = v[KN_FLAG_beta].f != 0;
     p->invariant = v[KN_FLAG_invariant].seen;
-    p->b_layout = (uint8_t)v[KN_FLAG_b_layout].i;
-    p->scale_layout = (uint8_t)v[KN_FLAG_scale_layout].i;
     p->alpha_set = v[KN_FLAG_alpha].seen;
     p->alpha = p->alpha_set ? (float)v[KN_FLAG_alpha].f : 1.0f;
+}
+
+/* Sizes, and how rows and problems lie. */
+static void
+sizes_of(const struct kn_cli *cli, kiln_problem *p)
+{
+    static const uint8_t tables[] = { 0, KILN_GROUP_LENS, KILN_GROUP_ENDS32,
+                                      KILN_GROUP_LENS };
+    const struct kn_value *v = cli->v;
+
     p->m = v[KN_FLAG_m].i;
     p->n = v[KN_FLAG_n].i;
     p->k = v[KN_FLAG_k].i;
     p->batch = v[KN_FLAG_batch].i;
     p->groups = v[KN_FLAG_groups].i;
-    if (kn_family_of(p)->unary)
-        quant_of(cli, p);
-    if (v[KN_FLAG_delayed].seen && p->out_scale != KILN_OUT_STATIC)
-        return kn_fail(c, KILN_BAD_INPUT, "--delayed is of a scale that is given: "
-                       "--out-scale static");
-    if (!kn_family_of(p)->unary)
-        scale_mode(&v[KN_FLAG_quant], p);
     p->group_flags = tables[v[KN_FLAG_group_table].i];
     if (v[KN_FLAG_tight_table].seen)
         p->group_flags |= KILN_GROUP_TIGHT;
@@ -226,8 +231,30 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->ldc = v[KN_FLAG_ldc].i;
     p->ldsa = v[KN_FLAG_ldsa].i;
     p->ldsb = v[KN_FLAG_ldsb].i;
+}
+
+kiln_status
+kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
+               kiln_problem *p)
+{
+    const struct kn_value *v = cli->v;
+
+    memset(p, 0, sizeof *p);
+    p->size = sizeof *p;
+    p->target = target;
     p->cus = (uint16_t)v[KN_FLAG_device_cus].i;
     p->xcds = (uint16_t)v[KN_FLAG_device_xcds].i;
+    KN_TRY(kn_cli_family(c, cli, &p->family));
+    operands_of(cli, p);
+    output_of(cli, p);
+    sizes_of(cli, p);
+    if (kn_family_of(p)->unary)
+        quant_of(cli, p);
+    if (v[KN_FLAG_delayed].seen && p->out_scale != KILN_OUT_STATIC)
+        return kn_fail(c, KILN_BAD_INPUT, "--delayed is of a scale that is given: "
+                       "--out-scale static");
+    if (!kn_family_of(p)->unary)
+        scale_mode(&v[KN_FLAG_quant], p);
     return KILN_OK;
 }
 
