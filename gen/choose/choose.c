@@ -504,47 +504,82 @@ given_runs(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, struct 
                            lacks) : settle_runs(p, g, why);
 }
 
-static void
-settle_scale_turns(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    struct kn_config try = *g;
+/* What was asked, and how the choice came about. */
+struct choice {
+    struct kn_config asked;
+    bool given, decided, tuned;      /* the tile: asked for; neither by rules; by a tuned row */
+    struct kn_buf *why;
+};
 
-    try.scale_turns = kn_scales_in_turns(p, g);
-    if (kn_form_assembly(p, g))
-        try.lowering = KN_LOWERING_ASM;
-    if (!try.scale_turns && g->scale_turns != KN_TURNS_OF_CODES)
-        return;
-    g->scale_turns = kn_tile_lds(c, p, &try) <= kn_targets[p->target].lds ? try.scale_turns : 0;
+/* Refusals, and what follows from what was asked, before anything is chosen. */
+static kiln_status
+check_asked(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    KN_TRY(kn_form_allowed(c, p, g, KN_ASKED));
+    if (p->invariant)
+        g->split_k = 1;
+    if (g->abi != KN_ABI_AITER)
+        return KILN_OK;
+    KN_TRY(kn_aiter_serves(c, p, g));
+    kn_aiter_open(p, kn_natural_bk(c, p), g);
+    return KILN_OK;
 }
 
-/* Scales that multiply products lie in LDS, which some tiles have no room for. */
-static void
-settle_folds(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+/* The tile, its loop and shares of K; or a schedule of few rows, which is complete. */
+static kiln_status
+choose_tile(struct kn_ctx *c, const kiln_problem *p, struct choice *x, struct kn_config *g)
 {
-    struct kn_config try = *g;
+    if (!x->given && g->abi != KN_ABI_AITER)
+        KN_TRY(pick_known(c, p, g, &x->why, &x->tuned));
+    if (kn_reads_of(g) == KN_READS_RUNS)
+        return KILN_OK;
+    x->decided = !x->given && g->bm;
+    KN_TRY(settle_tile(c, p, g, x->given));
+    take_lines(c, p, &x->asked, g);
+    if (!x->tuned && kn_prefer_scored(c, p, &x->asked, g)) {
+        x->decided = true;
+        if (x->why)
+            kn_put(x->why, "the tile and shares of K with the best score\n");
+    } else if (!x->given && !x->tuned && !x->decided) {
+        kn_share_unaligned(p, &x->asked, g);
+    }
+    if (!x->given && !x->tuned && !kn_prefer_skinny(p, &x->asked, g, x->why) &&
+        !kn_pick_codes(c, p, &x->asked, g))
+        kn_refine(c, p, &x->asked, g);
+    return KILN_OK;
+}
 
-    try.unfolded = 1;
-    if (kn_stays_unfolded(p, g) && kn_tile_lds(c, p, &try) <= kn_targets[p->target].lds)
-        g->unfolded = 1;
+/* All else of a tile that is chosen. */
+static kiln_status
+settle_rest(struct kn_ctx *c, const kiln_problem *p, const struct choice *x, struct kn_config *g)
+{
+    if (g->abi == KN_ABI_AITER)
+        KN_TRY(kn_aiter_settle(c, p, g));
+    KN_TRY(choose_rest(c, p, g));
+    if (!g->run)
+        g->run = kn_quantised_run(p, g);
+    kn_settle_folds(c, p, g);
+    if (!x->asked.scale_turns)
+        kn_settle_scale_turns(c, p, g);
+    if (!x->asked.domain.align_a)
+        g->domain.ktail = kn_tail_of(p, g);
+    KN_TRY(kn_form_check(c, p, g));
+    if (x->why && !x->decided)
+        explain_tile(p, x->given, x->why);
+    choose_lowering(p, g, x->why);
+    return KILN_OK;
 }
 
 kiln_status
 kn_choose_as_it_is(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                    struct kn_buf *why)
 {
-    bool given, decided, tuned = false;
-    struct kn_config asked;
+    struct choice x = { .why = why };
     const char *lacks;
 
-    KN_TRY(kn_form_allowed(c, p, g, KN_ASKED));
-    if (p->invariant)
-        g->split_k = 1;
-    if (g->abi == KN_ABI_AITER) {
-        KN_TRY(kn_aiter_serves(c, p, g));
-        kn_aiter_open(p, kn_natural_bk(c, p), g);
-    }
-    asked = *g;
-    given = g->bm != 0;
+    KN_TRY(check_asked(c, p, g));
+    x.asked = *g;
+    x.given = g->bm != 0;
     if (kn_family_of(p)->unary)
         return kn_quant_choose(c, p, g);
     if (p->stage == KILN_MOE_REDUCE) {
@@ -559,40 +594,8 @@ kn_choose_as_it_is(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (kn_schedules[g->schedule].asm_only)
         g->lowering = KN_LOWERING_ASM;
     if (kn_pick_mfma(p) < 0)
-        return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
-                       "%s x %s", kiln_target_name(p->target),
-                       kiln_type_name(p->a), kiln_type_name(p->b));
-    if (!given && g->abi != KN_ABI_AITER)
-        KN_TRY(pick_known(c, p, g, &why, &tuned));
-    if (kn_reads_of(g) == KN_READS_RUNS)
-        return settle_runs(p, g, why);
-    decided = !given && g->bm;
-    KN_TRY(settle_tile(c, p, g, given));
-    take_lines(c, p, &asked, g);
-    if (!tuned && kn_prefer_scored(c, p, &asked, g)) {
-        decided = true;
-        if (why)
-            kn_put(why, "the tile and shares of K with the best score\n");
-    } else if (!given && !tuned && !decided) {
-        kn_share_unaligned(p, &asked, g);
-    }
-    if (!given && !tuned && kn_prefer_skinny(p, &asked, g, why))
-        return settle_runs(p, g, why);
-    if (!given && !tuned && !kn_pick_codes(c, p, &asked, g))
-        kn_refine(c, p, &asked, g);
-    if (g->abi == KN_ABI_AITER)
-        KN_TRY(kn_aiter_settle(c, p, g));
-    KN_TRY(choose_rest(c, p, g));
-    if (!g->run)
-        g->run = kn_quantised_run(p, g);
-    settle_folds(c, p, g);
-    if (!asked.scale_turns)
-        settle_scale_turns(c, p, g);
-    if (!asked.domain.align_a)
-        g->domain.ktail = kn_tail_of(p, g);
-    KN_TRY(kn_form_check(c, p, g));
-    if (why && !decided)
-        explain_tile(p, given, why);
-    choose_lowering(p, g, why);
-    return KILN_OK;
+        return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for %s x %s",
+                       kiln_target_name(p->target), kiln_type_name(p->a), kiln_type_name(p->b));
+    KN_TRY(choose_tile(c, p, &x, g));
+    return kn_reads_of(g) == KN_READS_RUNS ? settle_runs(p, g, x.why) : settle_rest(c, p, &x, g);
 }

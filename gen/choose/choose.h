@@ -133,10 +133,13 @@ void kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *
 uint32_t kn_quantised_run(const kiln_problem *p, const struct kn_config *g);
 /* Whether K, or a share of it, is so short that folding scales takes longer than it saves. */
 bool kn_stays_unfolded(const kiln_problem *p, const struct kn_config *g);
+/* Says so of g where LDS has room for scales that multiply products. */
+void kn_settle_folds(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
 /* Whether scales of a row of B that is widened had better come for several K tiles at once, and the
  * 4-bit floats that they are of stay in LDS as in memory. */
 enum kn_scale_turns { KN_NO_TURNS, KN_TURNS, KN_TURNS_OF_CODES };
 enum kn_scale_turns kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g);
+void kn_settle_scale_turns(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
 /* Workgroups that LDS has room for beside codes and scales of several K tiles: scores were measured
  * with scales of f16, of f32 they are twice as long. */
 uint32_t kn_room_beside_scales(const kiln_problem *p, const struct kn_config *g, uint32_t stages);

@@ -277,3 +277,14 @@ kn_tail_of(const kiln_problem *p, const struct kn_config *g)
                    !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k'
                ? KN_TAIL_RUNS : g->domain.ktail;
 }
+
+/* Scales that multiply products lie in LDS, which some tiles have no room for. */
+void
+kn_settle_folds(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config try = *g;
+
+    try.unfolded = 1;
+    if (kn_stays_unfolded(p, g) && kn_tile_lds(c, p, &try) <= kn_targets[p->target].lds)
+        g->unfolded = 1;
+}

@@ -161,3 +161,16 @@ kn_room_beside_scales(const kiln_problem *p, const struct kn_config *g, uint32_t
     return kn_targets[p->target].lds /
            (stages * tile + scales * g->bn * (uint32_t)kn_scale_size(p));
 }
+
+void
+kn_settle_scale_turns(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config try = *g;
+
+    try.scale_turns = kn_scales_in_turns(p, g);
+    if (kn_form_assembly(p, g))
+        try.lowering = KN_LOWERING_ASM;
+    if (!try.scale_turns && g->scale_turns != KN_TURNS_OF_CODES)
+        return;
+    g->scale_turns = kn_tile_lds(c, p, &try) <= kn_targets[p->target].lds ? try.scale_turns : 0;
+}
