@@ -37,57 +37,48 @@ enum kn_schedule {
 };
 extern const char *const kn_schedule_names[KN_NSCHEDULES];
 
+/* Lists of words, X(id, text): KN_id is the number of `text`. */
+#define KN_NAME(id, ...) KN_##id,
+
 /* moe, what is issued early: the output rows' ids and weights before the main
  * loop; A's first copies before the test that the tile counts at all. */
 #define KN_EARLIES(X) \
-    X(ANY, "any") X(NONE, "none") X(IDS, "ids") X(COPY, "copy") X(BOTH, "both")
-#define X(id, text) KN_EARLY_##id,
-enum kn_early { KN_EARLIES(X) KN_NEARLIES };
-#undef X
+    X(EARLY_ANY, "any") X(EARLY_NONE, "none") X(EARLY_IDS, "ids") \
+    X(EARLY_COPY, "copy") X(EARLY_BOTH, "both")
+enum kn_early { KN_EARLIES(KN_NAME) KN_NEARLIES };
 
 /* How grouped finds the group of a tile: FEW by scalar loads, for at most
  * KN_FEW_GROUPS groups; MANY by prefix sum and ballot, for any number. */
-#define KN_LOOKUPS(X) X(OPEN, "") X(MANY, "many") X(FEW, "few")
-#define X(id, text) KN_LOOKUP_##id,
-enum kn_lookup { KN_LOOKUPS(X) KN_NLOOKUPS };
-#undef X
+#define KN_LOOKUPS(X) X(LOOKUP_OPEN, "") X(LOOKUP_MANY, "many") X(LOOKUP_FEW, "few")
+enum kn_lookup { KN_LOOKUPS(KN_NAME) KN_NLOOKUPS };
 
 enum { KN_FEW_GROUPS = 8 };
 
 /* How the output is stored: by accumulator, or turned around in LDS so that a
  * wave stores runs of whole rows. */
-#define KN_STORES(X) X(OPEN, "") X(DIRECT, "direct") X(LDS, "lds")
-#define X(id, text) KN_STORE_##id,
-enum kn_store { KN_STORES(X) KN_NSTORES };
-#undef X
+#define KN_STORES(X) X(STORE_OPEN, "") X(STORE_DIRECT, "direct") X(STORE_LDS, "lds")
+enum kn_store { KN_STORES(KN_NAME) KN_NSTORES };
 
 /* What is copied to LDS at a time: a K tile of each row, the cache lines that it lies
  * in, each once (ir/distribute/distribute_lines.c), or a K tile as far as K goes, of which
  * LDS has zeros beyond. */
-#define KN_COPIES(X) X(OPEN, "") X(TILES, "tiles") X(LINES, "lines") X(ENDS, "ends")
-#define X(id, text) KN_COPIES_##id,
-enum kn_copies { KN_COPIES(X) KN_NCOPIES };
-#undef X
+#define KN_COPIES(X) \
+    X(COPIES_OPEN, "") X(COPIES_TILES, "tiles") X(COPIES_LINES, "lines") X(COPIES_ENDS, "ends")
+enum kn_copies { KN_COPIES(KN_NAME) KN_NCOPIES };
 
 /* Who adds up the shares of a tile: the last of them to come, or all, a slice each. */
-#define KN_JOINS(X) X(OPEN, "") X(LAST, "last") X(ALL, "all")
-#define X(id, text) KN_JOIN_##id,
-enum kn_join { KN_JOINS(X) KN_NJOINS };
-#undef X
+#define KN_JOINS(X) X(JOIN_OPEN, "") X(JOIN_LAST, "last") X(JOIN_ALL, "all")
+enum kn_join { KN_JOINS(KN_NAME) KN_NJOINS };
 
 /* Who lowers the wave-level program: LLVM, or our own register assignment,
  * waits and schedule (emit/asm/asm.h). */
-#define KN_LOWERINGS(X) X(OPEN, "") X(LLVM, "llvm") X(ASM, "asm")
-#define X(id, text) KN_LOWERING_##id,
-enum kn_lowering { KN_LOWERINGS(X) KN_NLOWERINGS };
-#undef X
+#define KN_LOWERINGS(X) X(LOWERING_OPEN, "") X(LOWERING_LLVM, "llvm") X(LOWERING_ASM, "asm")
+enum kn_lowering { KN_LOWERINGS(KN_NAME) KN_NLOWERINGS };
 
 /* Whose arguments a kernel takes: kiln's, or those of aiter's loader of such
  * kernels (aiter.h). */
-#define KN_ABIS(X) X(OPEN, "") X(KILN, "kiln") X(AITER, "aiter")
-#define X(id, text) KN_ABI_##id,
-enum kn_abi { KN_ABIS(X) KN_NABIS };
-#undef X
+#define KN_ABIS(X) X(ABI_OPEN, "") X(ABI_KILN, "kiln") X(ABI_AITER, "aiter")
+enum kn_abi { KN_ABIS(KN_NAME) KN_NABIS };
 
 /* What was decided. Prints to and parses from one line such as
  * "tile=256x256x128 waves=2x4 schedule=simple stages=2 split-k=1 group-m=4
