@@ -1,4 +1,5 @@
-/* verdict.c - see check.h. */
+/* verdict.c - what is to be said of a kernel's final bytes: what they tell alone, and what its
+ * certificate claims of them (check.h). */
 #include "check.h"
 
 #include <string.h>

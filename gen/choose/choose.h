@@ -1,5 +1,6 @@
-/* choose.h - between the files that decide what the user left open: candidates
- * and few_rows know the tiles, fit says which can be, choose puts together. */
+/* choose.h - between the files that decide what the user left open: choose_ring has
+ * kn_choose(), choose puts together, candidates and few_rows know the tiles, fit says which
+ * can be, scored compares them by score.h, refine changes what was chosen. */
 #ifndef KN_CHOOSE_H
 #define KN_CHOOSE_H
 
@@ -29,6 +30,12 @@ kn_runs_pay(const kiln_problem *p, const struct kn_config *g)
 struct kn_openings {
     bool bk, domain;
 };
+
+/* ---- choose.c ----------------------------------------------------------- */
+
+/* kn_choose() for rows that begin where they do. */
+kiln_status kn_choose_as_it_is(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+                               struct kn_buf *why);
 
 /* ---- fit.c -------------------------------------------------------------- */
 
@@ -75,10 +82,6 @@ const char *kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p,
  * the problem, NULL: they do. */
 const char *kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p,
                          struct kn_config *g);
-
-/* kn_choose() for rows that begin where they do. */
-kiln_status kn_choose_as_it_is(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
-                               struct kn_buf *why);
 
 /* ---- candidates.c ------------------------------------------------------- */
 

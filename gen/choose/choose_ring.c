@@ -1,6 +1,7 @@
-/* choose_ring.c - rows of 6 bits that begin inside cache lines at multiples of 16 bytes. LDS is
+/* choose_ring.c - the entrance of choosing, kn_choose(), and the choice after a refusal. First
+ * asked are rows of 6 bits that begin inside cache lines at multiples of 16 bytes: LDS is
  * filled with them directly, where half of the lines or more come twice; through registers, as
- * rows at any byte go, each line comes once (docs/loops.md). */
+ * rows at any byte go, each line comes once (docs/loops.md). All else is choose.c's. */
 #include "choose.h"
 
 #include <string.h>

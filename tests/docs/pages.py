@@ -1,5 +1,5 @@
 """Pages of docs/ against the tree: links lead somewhere, every page is listed,
-the pages that comments name exist,
+the pages that comments name exist, so do the files and names of reading.md,
 the messages of troubleshooting.md are messages.
 
 usage: pages.py SOURCE
@@ -107,6 +107,24 @@ def messages_exist():
     return "\n".join(bad) or None
 
 
+def unknown_names(page):
+    """Rows | `file` | `names` | of which the file lacks a name, or is none."""
+    bad = []
+    for file, cell in re.findall(r"^\| `([\w/]+\.\w+)` \| ([^|]*) \|", page, re.M):
+        there = os.path.exists(os.path.join(SOURCE, file))
+        text = read(file) if there else ""
+        bad += ["%s: %s" % (file, n) for n in re.findall(r"`(\w+)`", cell)
+                if not re.search(r"\b%s\b" % n, text)]
+    return bad
+
+
+def names_to_read_exist():
+    page = read("docs", "reading.md")
+    found = len(re.findall(r"^\| `[\w/]+\.\w+` \|", page, re.M))
+    return "\n".join(unknown_names(page)) or \
+        (None if found > 40 else "%d rows" % found)
+
+
 def the_checks_fire():
     if not dead_links("docs/x.md", "[a](none.md) [b](api.md#nothing)"):
         return "a dead link passed"
@@ -116,9 +134,15 @@ def the_checks_fire():
         return "a page that is none passed, or one that is did not"
     if not unknown_messages("| `nobody says this` | why |", sources()):
         return "a message that is none passed"
+    if not unknown_names("| `ir/fence.c` | `nobody_calls_this` | why |") or \
+            not unknown_names("| `ir/none.c` | `kn_pass_fence` | why |"):
+        return "a name that is none passed"
+    if unknown_names("| `ir/fence.c` | `kn_pass_fence` | why |"):
+        return "a name that is right did not"
     return None
 
 
 if __name__ == "__main__":
     sys.exit(tap.main([no_link_is_dead, every_page_is_listed,
-                       pages_named_in_code_exist, messages_exist, the_checks_fire]))
+                       pages_named_in_code_exist, messages_exist,
+                       names_to_read_exist, the_checks_fire]))
