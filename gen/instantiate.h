@@ -1,18 +1,19 @@
-/* instantiate.h - what the generator's parts know of a problem and a
- * configuration. */
+/* instantiate.h - what the generator's parts ask of each other about a problem and a
+ * configuration, by the files that answer. */
 #ifndef KN_INSTANTIATE_H
 #define KN_INSTANTIATE_H
 
 #include "gen.h"
 
+/* ---- problem.c ------------------------------------------------------- */
+
 /* Operand types that are open: A is bf16, B as A. */
 void kn_default_types(kiln_problem *p);
 
+/* ---- staging.c: what an operand is on its way ------------------------ */
+
 /* Row of mfma.def for the problem's types on its target, -1: none. */
 int kn_pick_mfma(const kiln_problem *p);
-
-/* Bytes of a row of the LDS through which store=lds passes the output. */
-uint32_t kn_store_row(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether an MX operand is converted on its way to LDS, and its scales applied
  * to the product of every 32 K by the kernel itself. */
@@ -36,16 +37,18 @@ bool kn_weight_only(const kiln_problem *p);
 /* The shape of the problem's tile, types as multiplied. */
 struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 
-/* Whether operands go to LDS directly (staging.c says when). */
+/* Whether operands go to LDS directly, or through registers. */
+bool kn_direct(const kiln_problem *p, const struct kn_config *g);
+
+/* Whether rows of operand 'a' or 'b' begin at any byte and are shifted on their way through
+ * registers; rows of MX scales, that come in batches; those of each K tile. */
 bool kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side);
-/* Bytes of scales of a row of B that a thread widens a K tile with, of as many as it has at most;
- * and K tiles whose scales come together. */
-enum { KN_SCALES_RUN = 32 };
-uint32_t kn_b_scale_bytes(const kiln_problem *p, const struct kn_config *g);
-uint32_t kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g);
+bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side);
+
 /* Products of a group of weights are added before they are multiplied by its scale. */
 bool kn_adds_groups(const kiln_problem *p);
+
 /* f32 that is multiplied as two bf16 is split on its way to LDS, not out of it. */
 bool kn_splits_early(const kiln_problem *p, const struct kn_config *g);
 /* One slot of tiles along K that are converted, both MX or f32 that is split: the next one
@@ -62,32 +65,13 @@ bool kn_clips_runs(const kiln_problem *p, const struct kn_config *g);
 /* Scales go into the codes that blocks become, as far as these can hold them; a row's
  * numbers are then added up in an order that the tile's other rows decide. */
 bool kn_folds_scales(const kiln_problem *p, const struct kn_config *g);
-bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
+
 /* Weights of 4 bits are in LDS as in memory, and widened behind their reads. */
 bool kn_widens_late(const kiln_problem *p, const struct kn_config *g);
-/* The same of a loop that reads step by step. */
-bool kn_widens_read(const kiln_problem *p, const struct kn_config *g);
-/* Of floats that is said by scale_turns, before it is known whether LDS has room. */
-void kn_settle_codes(const kiln_problem *p, struct kn_config *g);
+
 /* Loads of a thread that a K tile of A takes; whether it goes to LDS by halves of its rows. */
 uint32_t kn_row_loads(const struct kn_config *g);
 bool kn_in_halves(const kiln_problem *p, const struct kn_config *g);
-bool kn_direct(const kiln_problem *p, const struct kn_config *g);
-
-/* File of a configuration's main loop, "" without one. */
-const char *kn_loop_file(const kiln_problem *p, const struct kn_config *g);
-
-/* Whether the schedule 4-wave reads shuffled scales as they lie: a dword has a
- * lane's bytes of two fragments and two K steps. */
-bool kn_scale_dwords(const kiln_problem *p, const struct kn_config *g);
-
-/* The schedule `4-wave` of 6-bit types copies whole cache lines of their rows
- * (templates/loop_4wave_packed.tir). Needs stages and domain. */
-bool kn_4wave_packed(const kiln_problem *p, const struct kn_config *g);
-
-/* K tiles whose E8M0 scales come in one 16-byte copy a row; 0: each tile's
- * come with it. Needs stages and domain. */
-uint32_t kn_scale_batch(const kiln_problem *p, const struct kn_config *g);
 
 /* K whose scales come together: 16 bytes of a row, or 32 for half as many
  * cache lines, where a turn copies one operand's; of moe's largest tiles 64. */
@@ -111,12 +95,28 @@ uint32_t kn_run_registers(uint32_t bytes, uint32_t align, bool loose, uint32_t t
 /* Batches of scales in LDS. */
 uint32_t kn_scale_slots(const struct kn_config *g);
 
+/* ---- loops.c, forms.c: what a main loop is beyond its name ----------- */
+
+/* File of a configuration's main loop, "" without one. */
+const char *kn_loop_file(const kiln_problem *p, const struct kn_config *g);
+
+/* Whether the schedule 4-wave reads shuffled scales as they lie: a dword has a
+ * lane's bytes of two fragments and two K steps. */
+bool kn_scale_dwords(const kiln_problem *p, const struct kn_config *g);
+
+/* The schedule `4-wave` of 6-bit types copies whole cache lines of their rows
+ * (templates/loop_4wave_packed.tir). Needs stages and domain. */
+bool kn_4wave_packed(const kiln_problem *p, const struct kn_config *g);
+
+/* K tiles whose E8M0 scales come in one 16-byte copy a row; 0: each tile's
+ * come with it. Needs stages and domain. */
+uint32_t kn_scale_batch(const kiln_problem *p, const struct kn_config *g);
+
 /* Sets of B's fragments: with two, the next K step's are read while this
  * one's are used; where registers do not suffice, one. */
 uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);
 
-/* Shares of A's fragments that one K step is
- * multiplied in: interleave and 8-wave. */
+/* Shares of A's fragments that one K step is multiplied in: interleave and 8-wave. */
 uint32_t kn_shares(const struct kn_config *g, const struct kn_frag *a);
 
 /* A wave's fragments of an operand, 'a' or 'b'. */
@@ -131,7 +131,20 @@ kn_step_registers(const struct kn_frag *a, const struct kn_frag *b)
     return (n > 32 ? n / 2 : n) + b->count * b->bytes / 4;
 }
 
-/* resources.c - what a tile of a configuration takes of a compute unit. */
+/* ---- choose/scale_turns.c: scales of weights that are widened -------- */
+
+/* Bytes of scales of a row of B that a thread widens a K tile with, of as many as it has at most;
+ * and K tiles whose scales come together. */
+enum { KN_SCALES_RUN = 32 };
+uint32_t kn_b_scale_bytes(const kiln_problem *p, const struct kn_config *g);
+uint32_t kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g);
+
+/* kn_widens_late() of a loop that reads step by step. */
+bool kn_widens_read(const kiln_problem *p, const struct kn_config *g);
+/* Of floats scale_turns says so, before it is known whether LDS has room. */
+void kn_settle_codes(const kiln_problem *p, struct kn_config *g);
+
+/* ---- resources.c, instantiate.c: what a tile takes of a compute unit - */
 
 /* The shape as the geometry functions of ir/ take it. */
 struct kn_fn kn_tile_fn(struct kn_ctx *c, const kiln_problem *p,
@@ -161,9 +174,32 @@ uint32_t kn_register_limit(const struct kn_config *g);
 uint32_t kn_tile_lds(struct kn_ctx *c, const kiln_problem *p,
                      const struct kn_config *g);
 
-/* limits.c - the largest value of each integer argument of args.tir that a
- * kernel of this problem's kernel part and this configuration is proven for.
- * Zero is the smallest of each. */
+/* The K of a tile that nobody asked for. */
+uint32_t kn_natural_bk(struct kn_ctx *c, const kiln_problem *p);
+
+/* ---- output.c: how sums leave ---------------------------------------- */
+
+/* Bytes of a row of the LDS through which store=lds passes the output. */
+uint32_t kn_store_row(const kiln_problem *p, const struct kn_config *g);
+
+/* Bytes of a sum. */
+static inline uint32_t
+kn_sum_size(const kiln_problem *p)
+{
+    return kn_wide_sums(p) ? 8 : 4;
+}
+
+/* Bytes of the area that a tile of split-K has in the workspace. */
+static inline uint64_t
+kn_split_area(const kiln_problem *p, const struct kn_config *g)
+{
+    return (uint64_t)kn_sum_size(p) * g->split_k * g->bm * g->bn;
+}
+
+/* ---- limits.c: the shape domain -------------------------------------- */
+
+/* The largest value of each integer argument of args.tir that a kernel of this problem's
+ * kernel part and this configuration is proven for. Zero is the smallest of each. */
 
 enum {
     KN_REACH = 0x7fffffff,   /* bytes one tile may span of an operand */
@@ -183,17 +219,15 @@ struct kn_limits {
 };
 struct kn_limits kn_limits_of(const kiln_problem *p, const struct kn_config *g);
 
-/* gemv.c - the schedule for a few rows: no matrix instructions
- * (templates/gemv.tir). Its configuration: bm rows (1, 2, 4, 8, 16), bn columns
- * shared by wm waves, K by wn, 4 waves in all; `stages` runs a lane in
- * flight. */
+/* ---- gemv.c, choose/skinny.c: schedules of few rows ------------------ */
 
-/* Whether there is arithmetic for these types. */
+/* gemv: no matrix instructions (templates/gemv.tir). Its configuration: bm rows (1, 2, 4, 8,
+ * 16), bn columns shared by wm waves, K by wn, 4 waves in all; `stages` runs a lane in
+ * flight. Whether there is arithmetic for these types. */
 bool kn_gemv_types(const kiln_problem *p);
 
-/* The same of the schedule for up to 16 rows and weights of 4 bits
- * (templates/skinny.tir). Its configuration: bm rows (2, 4, 8, 16), bn columns
- * shared by wm waves, K by wn. */
+/* skinny: up to 16 rows and weights of 4 bits (templates/skinny.tir). Its configuration: bm
+ * rows (2, 4, 8, 16), bn columns shared by wm waves, K by wn. */
 bool kn_skinny_types(const kiln_problem *p);
 uint32_t kn_skinny_step(const kiln_problem *p);   /* K that a wave loads at once */
 
@@ -219,22 +253,5 @@ kn_gemv_a_scaled(const kiln_problem *p)
 {
     return kn_type_mx[p->a];
 }
-
-/* Bytes of a sum. */
-static inline uint32_t
-kn_sum_size(const kiln_problem *p)
-{
-    return kn_wide_sums(p) ? 8 : 4;
-}
-
-/* Bytes of the area that a tile of split-K has in the workspace. */
-static inline uint64_t
-kn_split_area(const kiln_problem *p, const struct kn_config *g)
-{
-    return (uint64_t)kn_sum_size(p) * g->split_k * g->bm * g->bn;
-}
-
-/* The K of a tile that nobody asked for. */
-uint32_t kn_natural_bk(struct kn_ctx *c, const kiln_problem *p);
 
 #endif
