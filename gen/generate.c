@@ -251,27 +251,13 @@ open_text(struct kn_ctx *c, const void *user, const char *name,
                             "no template beside it, such as '%s'", name);
 }
 
-bool
-kn_no_fact(struct kn_ctx *c, const void *user, const char *name,
-           struct kn_fact_value *out)
-{
-    (void)c;
-    (void)user;
-    (void)name;
-    (void)out;
-    return false;
-}
-
 kiln_status
 kn_generate_text(struct kn_ctx *c, const char *text, struct kn_generated *out)
 {
     struct kn_library lib = { text, KILN_BAD_INPUT, open_text, kn_no_fact };
     struct kn_watch watch = { 0 };
-    struct kn_line *lines;
     struct kn_fn *f;
-    size_t n;
 
-    KN_TRY(kn_template_expand(c, &lib, "", &lines, &n));
-    KN_TRY(kn_parse(c, lines, n, &f));
+    KN_TRY(kn_template_read(c, &lib, "", &f));
     return kn_generate_program(c, f, &watch, out);
 }

@@ -54,11 +54,8 @@ kn_expand_facts(struct kn_ctx *c, const char *root, const struct kn_facts *f,
                 struct kn_fn **out)
 {
     struct kn_library lib = { f, KILN_INTERNAL, open_template, kn_fact };
-    struct kn_line *lines;
-    size_t n;
 
-    KN_TRY(kn_template_expand(c, &lib, root, &lines, &n));
-    return kn_parse(c, lines, n, out);
+    return kn_template_read(c, &lib, root, out);
 }
 
 static kiln_status

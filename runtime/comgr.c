@@ -3,6 +3,7 @@
  * 2.x and 3.x, action numbers are not (amd_comgr.h of ROCm 5.2 and 7.0). */
 #include "comgr.h"
 #include "../ir/lock.h"
+#include "shared.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -57,25 +58,17 @@ try_alloc(struct kn_ctx *c, size_t n, size_t size)
 static kiln_status
 load_functions(struct kn_ctx *c, struct kn_comgr *g)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } table[] = {
+    static const struct kn_shared_function table[] = {
 #define X(name, ret, args) \
         { "amd_comgr_" #name, offsetof(struct kn_comgr, name) },
 #include "comgr.def"
 #undef X
     };
+    const char *lacks = kn_shared_functions(g->so, table, sizeof table / sizeof *table, g);
     void *look;
 
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        void *f = dlsym(g->so, table[i].name);
-
-        if (!f)
-            return kn_fail(c, KILN_UNSUPPORTED,
-                           "libamd_comgr has no function %s", table[i].name);
-        memcpy((char *)g + table[i].offset, &f, sizeof f);
-    }
+    if (lacks)
+        return kn_fail(c, KILN_UNSUPPORTED, "libamd_comgr has no function %s", lacks);
     look = dlsym(g->so, "amd_comgr_lookup_code_object"); /* since 2.3 */
     memcpy(&g->lookup_code_object, &look, sizeof look);
     return KILN_OK;
@@ -112,17 +105,11 @@ probe_targets(struct kn_comgr *g)
 static void *
 open_library(const char *path)
 {
-    const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
     static const char *const names[] = {
         "libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so",
     };
-    void *so = NULL;
 
-    if (path)
-        return dlopen(path, flags);
-    for (size_t i = 0; i < sizeof names / sizeof *names && !so; i++)
-        so = dlopen(names[i], flags);
-    return so;
+    return kn_shared_open(path, names, sizeof names / sizeof *names);
 }
 
 kiln_status

@@ -162,9 +162,11 @@ kn_file_read_plain(struct kn_ctx *c, const char *path, size_t most,
     return s;
 }
 
-static int
-write_all(int fd, const uint8_t *p, size_t n)
+int
+kn_file_put(int fd, const void *bytes, size_t n)
 {
+    const uint8_t *p = bytes;
+
     while (n) {
         ssize_t k = write(fd, p, n);
 
@@ -189,7 +191,7 @@ write_parts(struct kn_ctx *c, const char *path, int fd,
         int err;
 
         KN_TRY(from->part(from->user, at, n, &bytes));
-        err = write_all(fd, bytes, n);
+        err = kn_file_put(fd, bytes, n);
         if (err)
             return io_error(c, path, "write", err);
         at += n;

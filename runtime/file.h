@@ -29,6 +29,9 @@ kiln_status kn_file_read_plain(struct kn_ctx *c, const char *path, size_t most,
 kiln_status kn_file_write(struct kn_ctx *c, const char *path, const void *data,
                           size_t size);
 
+/* All n bytes to an open descriptor; errno, or 0. */
+int kn_file_put(int fd, const void *bytes, size_t n);
+
 /* Makes a folder; one that is there is as good. */
 kiln_status kn_file_folder(struct kn_ctx *c, const char *path);
 

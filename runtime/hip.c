@@ -1,6 +1,7 @@
 /* hip.c - libamdhip64 by dlopen. Enumerators are those of hip_runtime_api.h,
  * the same from ROCm 5.2 to 7; the number of chiplets is asked since 7. */
 #include "hip.h"
+#include "shared.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -44,25 +45,15 @@ hip_error(struct kn_hip *h, struct kn_ctx *c, const char *what, int e)
 static kiln_status
 load_functions(struct kn_ctx *c, void *so, struct kn_hip *h)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } table[] = {
+    static const struct kn_shared_function table[] = {
 #define X(name, args) { "hip" #name, offsetof(struct kn_hip, name) },
 #include "hip.def"
 #undef X
         { "hipGetErrorName", offsetof(struct kn_hip, GetErrorName) },
     };
+    const char *lacks = kn_shared_functions(so, table, sizeof table / sizeof *table, h);
 
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        void *f = dlsym(so, table[i].name);
-
-        if (!f)
-            return kn_fail(c, KILN_NO_DEVICE,
-                           "libamdhip64 has no function %s", table[i].name);
-        memcpy((char *)h + table[i].offset, &f, sizeof f);
-    }
-    return KILN_OK;
+    return !lacks ? KILN_OK : kn_fail(c, KILN_NO_DEVICE, "libamdhip64 has no function %s", lacks);
 }
 
 /* Never unloaded: HIP keeps threads and handlers of its own. */
@@ -73,14 +64,8 @@ open_library(const char *path)
         "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
         "libamdhip64.so",
     };
-    const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-    void *so = NULL;
 
-    if (path)
-        return dlopen(path, flags);
-    for (size_t i = 0; i < sizeof names / sizeof *names && !so; i++)
-        so = dlopen(names[i], flags);
-    return so;
+    return kn_shared_open(path, names, sizeof names / sizeof *names);
 }
 
 /* Which code says "no GPU" depends on the release (100 and 101 seen): any

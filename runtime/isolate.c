@@ -1,6 +1,8 @@
 /* isolate.c - fork, work, one message back through a memory file. */
 #include "isolate.h"
 
+#include "file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,22 +22,6 @@ struct message {
     bool crowded;            /* of it, as in kn_ctx */
     uint64_t size;           /* of what follows */
 };
-
-static int
-put_all(int fd, const void *bytes, size_t n)
-{
-    const char *p = bytes;
-
-    while (n) {
-        ssize_t k = write(fd, p, n);
-
-        if (k < 0 && errno != EINTR)
-            return errno;
-        p += k > 0 ? k : 0;
-        n -= k > 0 ? (size_t)k : 0;
-    }
-    return 0;
-}
 
 static kiln_status
 call(struct kn_ctx *c, kn_isolated_fn *fn, void *user, struct kn_buf *out)
@@ -109,8 +95,8 @@ child(const struct kn_cage *cage, kn_isolated_fn *fn, void *user,
     m.error = c.err;
     m.crowded = c.crowded;
     m.size = out.n;
-    return put_all(fd[RESULT], &m, sizeof m) ||
-           put_all(fd[RESULT], out.s, out.n);
+    return kn_file_put(fd[RESULT], &m, sizeof m) ||
+           kn_file_put(fd[RESULT], out.s, out.n);
 }
 
 /* At most n bytes from `at`; how many there were. */

@@ -31,6 +31,10 @@ kiln_status kn_template_expand(struct kn_ctx *c, const struct kn_library *lib,
                                const char *root, struct kn_line **lines,
                                size_t *n);
 
+/* The program that those lines are. */
+kiln_status kn_template_read(struct kn_ctx *c, const struct kn_library *lib,
+                             const char *root, struct kn_fn **out);
+
 /* The `fact` of a text that has no problem. */
 bool kn_no_fact(struct kn_ctx *c, const void *user, const char *name,
                 struct kn_fact_value *out);

@@ -192,20 +192,27 @@ kn_bundle_config(const struct kn_bundle *b, uint32_t i, size_t *size)
     return manifest(b) + b->entry[i].config_at;
 }
 
+/* A part of an entry is as it was when the bundle was written. */
+static kiln_status
+check_part(struct kn_ctx *c, struct kn_bytes part, const uint8_t want[KN_DIGEST],
+           const char *what, uint32_t entry)
+{
+    uint8_t digest[KN_DIGEST];
+
+    kn_sha256(part.p, part.n, digest);
+    return !memcmp(digest, want, sizeof digest) ? KILN_OK
+         : kn_fail(c, KILN_IO, "a %s of the bundle is damaged (entry %u)", what, entry);
+}
+
 kiln_status
 kn_bundle_code(struct kn_ctx *c, const struct kn_bundle *b, uint32_t i,
                const uint8_t **co, size_t *size)
 {
     const struct kn_bundle_entry *e = &b->entry[i];
-    uint8_t digest[KN_DIGEST];
 
     *co = b->map + e->co_at;
     *size = (size_t)e->co_size;
-    kn_sha256(*co, *size, digest);
-    if (memcmp(digest, e->co_digest, sizeof digest) != 0)
-        return kn_fail(c, KILN_IO, "a code object of the bundle is damaged "
-                       "(entry %u)", i);
-    return KILN_OK;
+    return check_part(c, (struct kn_bytes){ *co, *size }, e->co_digest, "code object", i);
 }
 
 kiln_status
@@ -213,15 +220,12 @@ kn_bundle_certificate(struct kn_ctx *c, const struct kn_bundle *b, uint32_t i,
                       const char **text, size_t *size)
 {
     const struct kn_bundle_entry *e = &b->entry[i];
-    uint8_t digest[KN_DIGEST];
+    const uint8_t *at = b->map + e->cert_at;
 
-    *text = (const char *)b->map + e->cert_at;
+    *text = (const char *)at;
     *size = (size_t)e->cert_size;
-    kn_sha256(*text, *size, digest);
-    if (*size && memcmp(digest, e->cert_digest, sizeof digest) != 0)
-        return kn_fail(c, KILN_IO, "a certificate of the bundle is damaged "
-                       "(entry %u)", i);
-    return KILN_OK;
+    return !*size ? KILN_OK
+         : check_part(c, (struct kn_bytes){ at, *size }, e->cert_digest, "certificate", i);
 }
 
 kiln_status

@@ -68,11 +68,8 @@ kn_handmade_parse(struct kn_ctx *c, const char *path, const char *text,
 {
     struct folder d = { kn_strdup(c, path), text };
     struct kn_library lib = { &d, KILN_BAD_INPUT, open_beside, kn_no_fact };
-    struct kn_line *lines;
-    size_t n;
 
-    KN_TRY(kn_template_expand(c, &lib, "", &lines, &n));
-    return kn_parse(c, lines, n, out);
+    return kn_template_read(c, &lib, "", out);
 }
 
 kiln_status
