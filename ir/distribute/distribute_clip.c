@@ -1,7 +1,7 @@
 /* distribute_clip.c - what of a K tile in LDS lies behind K becomes zero (clip). Every lane
  * rewrites the chunks it copied itself, so its own wait is enough before, and the barrier that
  * publishes the tile behind it. */
-#include "clip.h"
+#include "tail.h"
 
 /* Chunks that were read and not yet written: several wait for LDS together, of clips that
  * follow on each other, too, as many as registers are surely there for. */
@@ -30,16 +30,12 @@ write_back(struct dist *d, const struct held *x)
 {
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(x->at.slot));
     uint32_t n = dwords_of(x->bytes);
-    bool nans = dist_row_nans(d, l);
     kn_ref w[4];
 
     for (uint32_t k = 0; k < n; k++) {
         kn_ref left = dist_ic(d, KN_OP_add, x->valid, -32 * (int64_t)k);
 
-        w[k] = dist_i2(d, KN_OP_and, n > 1 ? dist_slice(d, x->v, k) : x->v,
-                       dist_keep_mask(d, left));
-        if (nans)
-            w[k] = dist_fnuz_nans(d, w[k]);
+        w[k] = dist_clip_dword(d, l, x->v, n > 1 ? (int)k : -1, left);
     }
     dist_store_lds(d, x->at, dist_cat(d, w, n), x->bytes);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "widen.h"
-#include "cut.h"
+#include "tail.h"
 
 /* E8M0 byte b of a dword as f32: 2^(x - 127), 0xff is NaN (OCP MX 1.0, 5.4). */
 static kn_ref

@@ -2,9 +2,8 @@
  * registers, and zeroing the K tail of a staged tile. */
 #include <string.h>
 
-#include "clip.h"
+#include "tail.h"
 #include "widen.h"
-#include "cut.h"
 
 /* The steps of share `part` of `parts`: from .. to - 1. */
 struct steps {
@@ -516,20 +515,24 @@ dist_load_lds(struct dist *d, struct dist_place at, uint32_t bytes)
     return dst;
 }
 
+kn_ref
+dist_clip_dword(struct dist *d, const struct kn_lds *l, kn_ref v, int k, kn_ref valid)
+{
+    kn_ref w = dist_i2(d, KN_OP_and, k >= 0 ? dist_slice(d, v, (uint32_t)k) : v,
+                       dist_keep_mask(d, valid));
+
+    return dist_row_nans(d, l) ? dist_fnuz_nans(d, w) : w;
+}
+
 void
 dist_clip_dwords(struct dist *d, struct dist_place at, const kn_ref *valid, uint32_t bytes)
 {
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(at.slot));
     uint32_t nw = bytes > 4 ? bytes / 4 : 1;
-    bool nans = dist_row_nans(d, l);
     kn_ref v = dist_load_lds(d, at, bytes), w[4];
 
-    for (uint32_t x = 0; x < nw; x++) {
-        w[x] = dist_i2(d, KN_OP_and, nw > 1 ? dist_slice(d, v, x) : v,
-                       dist_keep_mask(d, valid[x]));
-        if (nans)
-            w[x] = dist_fnuz_nans(d, w[x]);
-    }
+    for (uint32_t x = 0; x < nw; x++)
+        w[x] = dist_clip_dword(d, l, v, nw > 1 ? (int)x : -1, valid[x]);
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);
 }
 

@@ -1,7 +1,7 @@
 /* distribute_cut.c - what of a K tile that is quantised on its way lies behind K: rows of A in
  * registers, which are zeroed there (cut) or were loaded as zeros (fetch up to K). The code
  * of zero is zero, and a scale is the largest magnitude of what is left. */
-#include "cut.h"
+#include "tail.h"
 
 /* Zeroes what registers of this lane's run in step s have at and beyond K element
  * `klen`. Those of rows at any byte begin at a dword, before the run. */

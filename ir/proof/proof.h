@@ -3,9 +3,8 @@
  *   proof.c         the walk over loops and branches, one rule per operation
  *   proof_prepare.c what is found once per kernel: slots, tracked values
  *   proof_state.c   the abstract state: joins, waits, barriers
- *   proof_fixed.c   values that depend on the thread only
+ *   proof_fixed.c   values that depend on the thread only, and what they are
  *   proof_access.c  which bytes of its LDS tile each access touches, by thread
- *   proof_eval.c    what one operation computes, by thread
  *   proof_range.c   offsets and record counts over the declared shape domain
  *   proof_interval.c arithmetic of intervals, for those
  *   proof_number.c  the values whose ranges matter
@@ -124,8 +123,6 @@ enum { PROOF_BEGINS = 4 };   /* values of `begin`: multiples of four */
 bool proof_groups_agree(const struct kn_fn *f, const struct proof_fixed *m,
                         uint32_t *const *value, kn_ref x, uint32_t group);
 struct proof_fixed proof_fixed_values(const struct kn_fn *f);
-
-/* ---- proof_eval.c ---- */
 
 /* An operand: by thread, or the same for all. */
 struct proof_operand {
