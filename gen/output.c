@@ -218,8 +218,7 @@ check_beside(struct kn_ctx *c, kiln_problem *p)
         return KILN_OK;      /* who adds C there is no expression */
     if (!p->amax && !p->out2 && !p->round && !(p->beta && kn_family_of(p)->routed))
         return KILN_OK;
-    if (p->out2 && p->out2 != KILN_BF16 && p->out2 != KILN_F16 &&
-        p->out2 != KILN_F32 && !kn_wide_sums(p))
+    if (p->out2 && !kn_is_plain((kiln_type)p->out2) && !kn_wide_sums(p))
         return kn_fail(c, KILN_BAD_INPUT, "a second output is of bf16, f16 or "
                        "f32, of f64 x f64 of f64 or f32");
     if (kn_family_of(p)->routed && (p->amax || p->out2) &&

@@ -46,11 +46,10 @@ static kiln_status
 check_types(struct kn_ctx *c, const kiln_problem *p)
 {
     const char *a = kiln_type_name(p->a), *b = kiln_type_name(p->b);
-    bool f8 = (p->a == KILN_FP8 || p->a == KILN_BF8) &&
-              (p->b == KILN_FP8 || p->b == KILN_BF8);
+    bool f8 = kn_is_byte(p->a) && kn_is_byte(p->b) && p->a != KILN_I8 && p->b != KILN_I8;
 
     if (p->stage == KILN_MOE_REDUCE) {
-        if (p->a == KILN_BF16 || p->a == KILN_F16 || p->a == KILN_F32)
+        if (kn_is_plain(p->a))
             return KILN_OK;
         return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in bf16, f16 or "
                        "f32");
@@ -95,9 +94,7 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
         return check_wide(c, p);
     if (kn_codes(p) || (kn_quantises(p) && !kn_family_of(p)->routed))
         return KILN_OK;
-    if (p->out == KILN_I32 ? p->a != KILN_I8
-                           : p->out != KILN_F32 && p->out != KILN_BF16 &&
-                             p->out != KILN_F16)
+    if (p->out == KILN_I32 ? p->a != KILN_I8 : !kn_is_plain(p->out))
         return kn_fail(c, KILN_UNSUPPORTED, "the output of %s x %s cannot be "
                        "%s", a, b, kiln_type_name(p->out));
     return KILN_OK;

@@ -102,13 +102,26 @@ kn_block_rows(const kiln_problem *p)
     return kn_rows_of_block(p->block_m);
 }
 
+/* bf16, f16 and f32: what sums become that nothing narrows. */
+static inline bool
+kn_is_plain(kiln_type t)
+{
+    return kn_type_bits[t] == 16 || t == KILN_F32;
+}
+
+/* fp8, bf8 and i8: a byte each, without scales that are their part. */
+static inline bool
+kn_is_byte(kiln_type t)
+{
+    return kn_type_bits[t] == 8 && !kn_type_mx[t];
+}
+
 /* A of 16 bits times an 8-bit B: A is quantised in the kernel, 128 K of a row
  * at a time, and B alone has scales. */
 static inline bool
 kn_prequant(const kiln_problem *p)
 {
-    return (p->a == KILN_BF16 || p->a == KILN_F16) &&
-           (p->b == KILN_FP8 || p->b == KILN_BF8 || p->b == KILN_I8);
+    return kn_type_bits[p->a] == 16 && kn_is_byte(p->b);
 }
 
 static inline bool
@@ -208,7 +221,7 @@ kn_quantises(const kiln_problem *p)
 static inline bool
 kn_codes(const kiln_problem *p)
 {
-    return p->out == KILN_FP8 || p->out == KILN_BF8 || p->out == KILN_I8;
+    return kn_is_byte(p->out);
 }
 
 /* A product's scales are made by the kernel, and written to an operand of their own. */

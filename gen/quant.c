@@ -83,7 +83,7 @@ kn_scale_rounding(const kiln_problem *p)
 static kiln_status
 check_types(struct kn_ctx *c, kiln_problem *p)
 {
-    if (p->a != KILN_BF16 && p->a != KILN_F16 && p->a != KILN_F32)
+    if (!kn_is_plain(p->a))
         return kn_fail(c, KILN_UNSUPPORTED, "quant reads bf16, f16 or f32, not "
                        "%s", kiln_type_name(p->a));
     if (!codes[p->out].elem)

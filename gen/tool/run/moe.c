@@ -357,7 +357,7 @@ make_stage(struct kn_ctx *c, const struct kn_cli *cli, struct stage_of of, kiln_
     if (stage == KILN_MOE_REDUCE)
         p->k = p->lda = p->n;
     p->m = kn_moe_room(p->tokens, p->topk, p->groups, kn_block_rows(p));
-    small = p->a == KILN_FP8 || p->a == KILN_BF8 || p->a == KILN_I8;
+    small = kn_is_byte(p->a);
     if (small && !v[KN_FLAG_scale].seen)
         p->scale = KILN_SCALE_TENSOR;
     return kn_problem_normalise(c, p);
