@@ -42,23 +42,13 @@ check_wide(struct kn_ctx *c, const kiln_problem *p)
     return KILN_OK;
 }
 
+/* Which types are multiplied with which. */
 static kiln_status
-check_types(struct kn_ctx *c, const kiln_problem *p)
+check_pair(struct kn_ctx *c, const kiln_problem *p)
 {
     const char *a = kiln_type_name(p->a), *b = kiln_type_name(p->b);
     bool f8 = kn_is_byte(p->a) && kn_is_byte(p->b) && p->a != KILN_I8 && p->b != KILN_I8;
 
-    if (p->stage == KILN_MOE_REDUCE) {
-        if (kn_is_plain(p->a))
-            return KILN_OK;
-        return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in bf16, f16 or "
-                       "f32");
-    }
-    if (p->quant && (!weight_only(p) || p->b != KILN_MXFP4 || p->b_layout))
-        return kn_fail(c, KILN_UNSUPPORTED, "--quant is for a 16-bit A with a "
-                       "plain mxfp4 weight");
-    if (p->quant > 4)
-        return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
     if (weight_only(p)) {
         if (!kn_family_of(p)->mixed)
             return kn_fail(c, KILN_UNSUPPORTED, "the narrow weight of a 16-bit "
@@ -77,12 +67,13 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
                        "mix fp8 with bf8, MX types with each other, or bf16 "
                        "and f16 with an MX or 8-bit weight", a, b);
     }
-    if (p->a == KILN_I32)
-        return kn_fail(c, KILN_UNSUPPORTED, "%s is no operand type, only an "
-                       "output type", a);
-    if (p->layout != KILN_NT && (kn_type_bits[p->a] < 8 || kn_type_bits[p->b] < 8))
-        return kn_fail(c, KILN_UNSUPPORTED, "4- and 6-bit types are packed "
-                       "along K, so their layout is nt");
+    return KILN_OK;
+}
+
+/* What sums of A and B may become. */
+static kiln_status
+check_result(struct kn_ctx *c, const kiln_problem *p)
+{
     if (kn_quantises(p) && p->stage == KILN_MOE_GATE_UP &&
         kn_targets[p->target].scaled) {
         if (p->n % 32 || p->requant > 3)
@@ -95,9 +86,30 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
     if (kn_codes(p) || (kn_quantises(p) && !kn_family_of(p)->routed))
         return KILN_OK;
     if (p->out == KILN_I32 ? p->a != KILN_I8 : !kn_is_plain(p->out))
-        return kn_fail(c, KILN_UNSUPPORTED, "the output of %s x %s cannot be "
-                       "%s", a, b, kiln_type_name(p->out));
+        return kn_fail(c, KILN_UNSUPPORTED, "the output of %s x %s cannot be %s",
+                       kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out));
     return KILN_OK;
+}
+
+static kiln_status
+check_types(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->stage == KILN_MOE_REDUCE)
+        return kn_is_plain(p->a) ? KILN_OK
+             : kn_fail(c, KILN_UNSUPPORTED, "slots are summed in bf16, f16 or f32");
+    if (p->quant && (!weight_only(p) || p->b != KILN_MXFP4 || p->b_layout))
+        return kn_fail(c, KILN_UNSUPPORTED, "--quant is for a 16-bit A with a "
+                       "plain mxfp4 weight");
+    if (p->quant > 4)
+        return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
+    KN_TRY(check_pair(c, p));
+    if (p->a == KILN_I32)
+        return kn_fail(c, KILN_UNSUPPORTED, "%s is no operand type, only an "
+                       "output type", kiln_type_name(p->a));
+    if (p->layout != KILN_NT && (kn_type_bits[p->a] < 8 || kn_type_bits[p->b] < 8))
+        return kn_fail(c, KILN_UNSUPPORTED, "4- and 6-bit types are packed "
+                       "along K, so their layout is nt");
+    return check_result(c, p);
 }
 
 /* 16 columns have one scale of a block. */
