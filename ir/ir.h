@@ -278,7 +278,7 @@ bool kn_may_flip(const struct kn_fn *f, const struct kn_lds *l);
 /* 16 bits in memory, at most 8 in LDS: each row has scales. */
 bool kn_quantised(const struct kn_lds *l);
 /* Runs of 4 or 6 bits become FNUZ e4m3 that has their scales, as far as it can: blocks of
- * KN_FOLD elements, a run each, of 6 bits two (distribute/distribute_folded.c). */
+ * KN_FOLD elements, a run each, of 6 bits two (distribute/distribute_folded_scales.c). */
 enum { KN_FOLD = 32 };
 bool kn_folds(const struct kn_lds *l);
 bool kn_is_zeros(const struct kn_lds *l);

@@ -1,5 +1,5 @@
 /* arith.h - arithmetic on one accumulator's values: between distribute_apply.c,
- * distribute_formula.c and distribute_wide.c. */
+ * distribute_formula.c and distribute_f64.c. */
 #ifndef KN_ARITH_H
 #define KN_ARITH_H
 
@@ -21,13 +21,13 @@ struct dist_arith {
 /* Node n of the expression: operations that compute it. */
 kn_ref dist_formula(struct dist_arith *a, uint32_t n);
 
-/* distribute_wide.c: of f64 2^x, 1 / (1 + exp(-slope x)), tanh and erf. */
+/* distribute_f64.c: of f64 2^x, 1 / (1 + exp(-slope x)), tanh and erf. */
 kn_ref dist_wide_exp2(struct dist_arith *a, kn_ref x);
 kn_ref dist_wide_logistic(struct dist_arith *a, kn_ref x, double slope);
 kn_ref dist_wide_tanh(struct dist_arith *a, kn_ref x);
 kn_ref dist_wide_erf(struct dist_arith *a, kn_ref x);
 
-/* distribute_wide.c: a number of f64. */
+/* distribute_f64.c: a number of f64. */
 kn_ref dist_wide_number(struct dist_arith *a, double v);
 
 static inline kn_ref

@@ -36,7 +36,7 @@ struct dist_tile {
     kn_ref *own;             /* DT_STAGE whose lanes load all their dwords: by
                               * step, the byte they begin at */
     kn_ref *ready;           /* DT_STAGE that is converted: by step and piece */
-    kn_ref *fold;            /* the same whose blocks are folded (distribute_folded.c) */
+    kn_ref *fold;            /* the same whose blocks are folded (distribute_folded_scales.c) */
     kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
     bool block;              /* DT_ACC of integers that begin at dist_block_start */
     kn_ref *home;            /* DT_ACC: registers of its own, where others have taken
@@ -58,9 +58,9 @@ struct dist_lag {
                               * the last slot and of another */
 };
 
-/* Of rows that are loaded by lines (distribute_shift.c): what lags of a step; of each dword
- * of 16 bytes whether the K tile before has it, where it goes in LDS; the row's first lane;
- * the v_perm_b32 selector of its bytes. */
+/* Of rows that are loaded by lines (distribute_unaligned_lines.c): what lags of a step; of each
+ * dword of 16 bytes whether the K tile before has it, where it goes in LDS; the row's first
+ * lane; the v_perm_b32 selector of its bytes. */
 struct dist_shift {
     kn_ref *from, begin;     /* of the first step: where lanes load, by what lags, and all */
     kn_ref *late, *each, before[4], place[4], first, select; /* each: by step and dword */
@@ -269,7 +269,7 @@ kn_ref dist_abreast_offset(struct dist *d, const struct dist_tile *v, const stru
 kn_ref dist_abreast_dword(struct dist *d, const struct dist_tile *v, uint32_t step);
 /* This lane's chunk or run as if its row began at a dword; returns how many. Once a K tile. */
 uint32_t dist_shifted_dwords(struct dist *d, const struct dist_tile *t, uint32_t step, kn_ref *out);
-/* ---- distribute_shift.c: of those, rows that are loaded by whole lines ---- */
+/* ---- distribute_unaligned_lines.c: of those, rows that are loaded by whole lines ---- */
 bool dist_by_lines(const struct kn_lds *l);
 /* This lane's chunk of a step: of rows in another order than lanes. */
 kn_ref dist_line_chunk(struct dist *d, const struct kn_lds *l, uint32_t step);
@@ -324,7 +324,7 @@ struct kn_type dist_acc_type(struct dist *d, kn_ref acc);
 struct kn_type dist_sum_type(const struct dist *d);
 void dist_multiply(struct dist *d, kn_ref acc, const struct kn_ins *ins, uint32_t i, uint32_t j);
 
-/* distribute_block.c: whether a tile has sums of integers that nothing but acc.addblock
+/* distribute_block_scales.c: whether a tile has sums of integers that nothing but acc.addblock
  * takes, each of a block; what a block's sums begin at. */
 bool dist_is_block(struct dist *d, kn_ref tile);
 kn_ref dist_block_start(struct dist *d);
@@ -419,12 +419,12 @@ struct dist_out dist_out(struct dist *d, const struct kn_ins *i);
 struct dist_out dist_out_named(struct dist *d, const struct kn_ins *i, struct dist_rows *r);
 /* Elements first .. first + n - 1 of an accumulator. */
 kn_ref dist_elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n);
-/* `store` through the LDS tile it names (distribute_runs.c). */
+/* `store` through the LDS tile it names (distribute_store_lds.c). */
 kiln_status dist_store_runs(struct dist *d, const struct kn_ins *i, const struct dist_out *o);
 /* The offset of at, a row's offset and a column, where `there` holds, else DIST_NEVER. */
 kn_ref dist_out_where(struct dist *d, const struct dist_out *o, const kn_ref at[2], kn_ref there);
 
-/* ---- distribute_old.c ---- */
+/* ---- distribute_load_c.c ---- */
 /* Whether rows at any byte are stored and read four columns at once. */
 bool dist_out_loose(const struct dist_out *o);
 /* What is where an accumulator will be stored: the offsets, or the bytes on their way. */
@@ -563,7 +563,7 @@ void dist_words(struct dist *d, const kn_ref at[3], kn_ref v[4]);
 /* Two words, whose bytes are the columns'. */
 void dist_bytes(struct dist *d, const kn_ref at[3], kn_ref v[2]);
 
-/* ---- distribute_fours.c ---- */
+/* ---- distribute_fp4_codes.c ---- */
 kn_ref dist_as(struct dist *d, uint8_t elem, uint32_t n, kn_ref v);
 kn_ref dist_number(struct dist *d, int64_t v);
 /* In a register, so that one instruction takes two such numbers. */

@@ -537,7 +537,8 @@ dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid, uint32_t byt
     dist_clip_dwords(d, at, each, bytes);
 }
 
-/* As dist_clip_runs, of a folded tile, whose dwords take codes in turn (distribute_folded.c). */
+/* As dist_clip_runs, of a folded tile, whose dwords take codes in turn
+ * (distribute_folded_scales.c). */
 static void
 clip_folded(struct dist *d, kn_ref slot, kn_ref klen)
 {

@@ -1,6 +1,6 @@
 /* distribute_store.c - accumulators to memory: by fragment, by pairs of
  * fragments, at any byte, or to the rows that ids name (through LDS:
- * distribute_runs.c); added to what is there if C is asked for. Where a lane's
+ * distribute_store_lds.c); added to what is there if C is asked for. Where a lane's
  * accumulators are: distribute_epilogue.c. */
 #include "split.h"
 

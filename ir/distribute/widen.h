@@ -45,7 +45,7 @@ void dist_four_e4m3(struct dist *d, kn_ref x, kn_ref out[4]);
 uint32_t dist_widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
                              kn_ref zero, kn_ref *out);
 
-/* ---- distribute_fours.c ---- */
+/* ---- distribute_fp4_codes.c ---- */
 /* kn_column_flip of this thread's block in a step, or 0 where there is none; the number of a
  * block's column that it writes in the place of the p-th. */
 kn_ref dist_column_flip(struct dist *d, const struct kn_lds *l, uint32_t step);
@@ -56,7 +56,7 @@ kn_ref dist_column(struct dist *d, const struct kn_lds *l, kn_ref outer, uint32_
 void dist_turn_codes(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref *out);
 void dist_turn_words(struct dist *d, kn_ref flip, const kn_ref *row, kn_ref *out);
 
-/* ---- distribute_terms.c ---- */
+/* ---- distribute_bf16x3.c ---- */
 /* The two bf16 of fragment n of a tile of f32; of four f32 along K, also the register that
  * they are all in, or 0, two dwords of their hi and two of their lo; and the 8 bytes of a
  * row where LDS has those of a chunk. */
@@ -64,7 +64,7 @@ const struct dist_terms *dist_terms(struct dist *d, kn_ref tile, uint32_t n);
 void dist_split_run(struct dist *d, const kn_ref w[4], kn_ref four, kn_ref out[4]);
 kn_ref dist_term_place(struct dist *d, kn_ref chunk, uint32_t lo);
 
-/* ---- distribute_folded.c ---- */
+/* ---- distribute_folded_scales.c ---- */
 /* Magnitudes of fp4 times 2^up as FNUZ, of which dist_part_fp4 makes the even and the odd of
  * eight codes. */
 void dist_fp4_values(struct dist *d, uint32_t up, kn_ref out[2]);

@@ -1,4 +1,4 @@
-/* distribute_fours.c - codes.4: eight codes of fp4 where no conversion makes them.
+/* distribute_fp4_codes.c - codes.4: eight codes of fp4 where no conversion makes them.
  *
  * Of pairs of bf16 under a scale: a magnitude moved to exponents where fp4's smallest
  * normal number, 1, is that of f16 has fp4's code in its upper bits, and below them

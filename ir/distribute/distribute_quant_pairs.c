@@ -1,4 +1,4 @@
-/* distribute_pairs.c - of quant's runs in registers: the largest of 16-bit pairs (pairs.max),
+/* distribute_quant_pairs.c - of quant's runs in registers: the largest of 16-bit pairs (pairs.max),
  * pairs under a power of two (pairs.lower), and codes as bytes of a dword: of 6 bits side by
  * side (pack.6), of i8 by a sum (sum.8). */
 #include "distribute.h"

@@ -1,4 +1,4 @@
-/* distribute_run.c - runs of quant's rows that begin and end anywhere: 16 bytes that begin
+/* distribute_quant_runs.c - runs of quant's rows that begin and end anywhere: 16 bytes that begin
  * inside a dword (run.shift), what of them is behind the row (run.cut), and stores of the
  * last bytes of a row (stg.part). None has a branch, so that all workgroups are as long. */
 #include "distribute.h"

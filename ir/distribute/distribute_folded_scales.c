@@ -1,4 +1,4 @@
-/* distribute_folded.c - e2m1, e2m3 and e3m2 as FNUZ e4m3 that has their scales. FNUZ e4m3
+/* distribute_folded_scales.c - e2m1, e2m3 and e3m2 as FNUZ e4m3 that has their scales. FNUZ e4m3
  * holds every value of e2m1 times 2^5 down to 2^-6 (CDNA3 ISA 7.2): a block whose scale is at
  * most a row's base, and at least 2^-11 of it, becomes codes that have what it is less, and
  * products of such blocks are added up like those of fp8; of 6 bits fewer orders do. What is

@@ -1,5 +1,5 @@
-/* distribute_shift.c - rows that begin at any byte, loaded by whole cache lines on their way
- * through registers (unaligned=2; 3: rows at dwords, 4: at 16 bytes).
+/* distribute_unaligned_lines.c - rows that begin at any byte, loaded by whole cache lines on
+ * their way through registers (unaligned=2; 3: rows at dwords, 4: at 16 bytes).
  *
  * A load of what a K tile has of a row asks for two lines wherever the row begins inside
  * one. Here it asks for whole lines: a lane has 16 bytes of memory at 16, in which its chunk

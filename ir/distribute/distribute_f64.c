@@ -1,4 +1,4 @@
-/* distribute_wide.c - functions of f64, of which the instruction set has no
+/* distribute_f64.c - functions of f64, of which the instruction set has no
  * exponential: powers of two by a polynomial and v_ldexp_f64, erf by another. */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* distribute_old.c - what the output, or a tensor of its shape, holds where an accumulator
+/* distribute_load_c.c - what the output, or a tensor of its shape, holds where an accumulator
  * will be stored (distribute_store.c, distribute_apply.c).
  *
  * Rows at any byte (any=1 of vec=1) are read as they are stored: four columns at once where

@@ -1,4 +1,4 @@
-/* distribute_steps.c - codes that are rounded at random (docs/quant.md): what lies
+/* distribute_random_codes.c - codes that are rounded at random (docs/quant.md): what lies
  * between two numbers of a type becomes the upper one where its place there, in 256ths,
  * and a byte of row, column and seed have a carry.
  *

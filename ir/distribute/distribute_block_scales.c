@@ -1,4 +1,4 @@
-/* distribute_block.c - products of the K that a factor holds for: they are added up
+/* distribute_block_scales.c - products of the K that a factor holds for: they are added up
  * first, multiplied by it and added to the accumulators as f32. */
 #include "distribute.h"
 

@@ -1,4 +1,4 @@
-/* distribute_runs.c - accumulators to memory through LDS, in runs of rows.
+/* distribute_store_lds.c - accumulators to memory through LDS, in runs of rows.
  *
  * A wave writes 16 rows of its part of the tile to rows of LDS of its own, by
  * accumulator, and reads them by row: lanes next to each other store columns

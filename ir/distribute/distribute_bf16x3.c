@@ -1,4 +1,4 @@
-/* distribute_terms.c - f32 multiplied as two bf16: hi, the one nearest to it, and lo,
+/* distribute_bf16x3.c - f32 multiplied as two bf16: hi, the one nearest to it, and lo,
  * the one nearest to what that leaves (docs/families.md). A fragment is split where
  * it is multiplied first, or LDS has it split (elem=bf16s): on its way there each
  * lane splits its four of a row, so that each element is once a workgroup. The two
