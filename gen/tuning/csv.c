@@ -1,3 +1,4 @@
+/* csv.c - tables as comma-separated text (tuning.h). */
 #include "tuning.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* cache.c - the cache directory: an object and its JSON, whole or not at all (context.h). */
 #include "context.h"
 
 #include <errno.h>

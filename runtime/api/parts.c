@@ -1,3 +1,4 @@
+/* parts.c - the two libraries that libkiln opens on first need (context.h). */
 #include "context.h"
 
 #include <dlfcn.h>

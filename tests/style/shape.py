@@ -58,6 +58,18 @@ def file_length(files):
             if text.count("\n") > MAX_FILE]
 
 
+def heads(files):
+    """A file says its job first; or its own header does, which it includes first."""
+    found = []
+    for p, text in files.items():
+        name = p.rsplit("/", 1)[-1]
+        own = '#include "%s.h"' % name[:-2]
+        if re.match(r"(ir|gen|emit|runtime)/.*\.[ch]$", p) and \
+                not text.startswith(("/* %s - " % name, own)):
+            found.append("%s: no head comment '/* %s - its job'" % (p, name))
+    return found
+
+
 def tabs(files):
     return ["%s:%d: tab or blank at the end of the line" % (p, i)
             for p, text in files.items() if p.endswith((".c", ".h", ".def"))
@@ -82,6 +94,8 @@ if __name__ == "__main__":
          [sample("static int f(void)\n{\n    return 0;\n}\n")]),
         ("lines have at most 100 columns", width, [sample(WIDE)]),
         ("files have at most 600 lines", file_length, [sample("\n" * 601)]),
+        ("files begin with their name and job", heads,
+         [sample("int a;\n"), sample("/* good.c - another file. */\n")]),
         ("no tabs, no blanks at the end", tabs,
          [sample("\tint a;\n"), sample("int a; \n")]),
     ])

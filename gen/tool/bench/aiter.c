@@ -1,3 +1,4 @@
+/* aiter.c - aiter's JSON of tuned configurations, read into a table and written back (bench.h). */
 #include "bench.h"
 
 #include <jansson.h>

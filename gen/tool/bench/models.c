@@ -1,3 +1,4 @@
+/* models.c - layers of published models as problems, from models.def (bench.h). */
 #include "bench.h"
 
 #include <string.h>

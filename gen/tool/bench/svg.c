@@ -1,3 +1,4 @@
+/* svg.c - a picture of ratios, one bar a row (bench.h). */
 #include "bench.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* worklist.c - a list of problems from a table: each row as flags, as if typed (bench.h). */
 #include "../run/session.h"
 #include "bench.h"
 #include "results.h"

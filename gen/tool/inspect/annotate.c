@@ -1,3 +1,4 @@
+/* annotate.c - the template's line behind each line of LLVM IR and assembly (inspect.h). */
 #include "inspect.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* report.c - what is printed of kernels and simulated runs, as text and as JSON (run.h). */
 #include "moe.h"
 #include "run.h"
 

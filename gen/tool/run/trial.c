@@ -1,3 +1,4 @@
+/* trial.c - launches of a row of selftest, over and over (session.h says in which ways). */
 #include "session.h"
 
 #include <string.h>
