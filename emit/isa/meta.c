@@ -172,33 +172,16 @@ read_kernel(struct reader *r, struct kn_meta_kernel *m)
     return KILN_OK;
 }
 
+/* Reads with `read` what the note has under `name`; nothing without a note. */
 static kiln_status
-read_kernels(struct reader *r, struct kn_meta_kernel **out, uint32_t *n)
-{
-    struct kn_mp_item array;
-
-    if (*n)
-        return malformed(r, "amdhsa.kernels: given twice");
-    if (!kn_mp_expect(&r->m, KN_MP_ARRAY, &array) ||
-        array.n > (size_t)(r->m.end - r->m.p) / MIN_KERNEL)
-        return malformed(r, "amdhsa.kernels");
-    *n = array.n;
-    *out = KN_NEW(r->e->c, struct kn_meta_kernel, array.n);
-    for (uint32_t i = 0; i < array.n; i++)
-        KN_TRY(read_kernel(r, &(*out)[i]));
-    return KILN_OK;
-}
-
-kiln_status
-kn_meta_read(const struct kn_elf *e, struct kn_meta_kernel **out, uint32_t *n)
+read_note(const struct kn_elf *e, const char *name,
+          kiln_status (*read)(struct reader *r, void *user), void *user)
 {
     struct reader r = { .e = e };
     struct kn_mp_item map, key;
     const uint8_t *p;
     size_t size;
 
-    *out = NULL;
-    *n = 0;
     KN_TRY(kn_elf_metadata(e, &p, &size));
     if (!p)
         return KILN_OK;
@@ -208,17 +191,52 @@ kn_meta_read(const struct kn_elf *e, struct kn_meta_kernel **out, uint32_t *n)
     for (uint32_t i = 0; i < map.n; i++) {
         if (!kn_mp_expect(&r.m, KN_MP_STR, &key))
             return malformed(&r, "note");
-        if (kn_mp_equal(&key, "amdhsa.kernels"))
-            KN_TRY(read_kernels(&r, out, n));
+        if (kn_mp_equal(&key, name))
+            KN_TRY(read(&r, user));
         else if (!kn_mp_skip(&r.m))
             return malformed(&r, "note");
     }
     return KILN_OK;
 }
 
+struct kernels {
+    struct kn_meta_kernel *all;
+    uint32_t n;
+};
+
 static kiln_status
-read_formats(struct reader *r, struct kn_object *o)
+read_kernels(struct reader *r, void *user)
 {
+    struct kernels *k = user;
+    struct kn_mp_item array;
+
+    if (k->n)
+        return malformed(r, "amdhsa.kernels: given twice");
+    if (!kn_mp_expect(&r->m, KN_MP_ARRAY, &array) ||
+        array.n > (size_t)(r->m.end - r->m.p) / MIN_KERNEL)
+        return malformed(r, "amdhsa.kernels");
+    k->n = array.n;
+    k->all = KN_NEW(r->e->c, struct kn_meta_kernel, array.n);
+    for (uint32_t i = 0; i < array.n; i++)
+        KN_TRY(read_kernel(r, &k->all[i]));
+    return KILN_OK;
+}
+
+kiln_status
+kn_meta_read(const struct kn_elf *e, struct kn_meta_kernel **out, uint32_t *n)
+{
+    struct kernels k = { 0 };
+    kiln_status s = read_note(e, "amdhsa.kernels", read_kernels, &k);
+
+    *out = k.all;
+    *n = k.n;
+    return s;
+}
+
+static kiln_status
+read_formats(struct reader *r, void *user)
+{
+    struct kn_object *o = user;
     struct kn_mp_item array;
 
     if (o->nformats || !kn_mp_expect(&r->m, KN_MP_ARRAY, &array))
@@ -232,24 +250,7 @@ read_formats(struct reader *r, struct kn_object *o)
 kiln_status
 kn_meta_formats(const struct kn_elf *e, struct kn_object *o)
 {
-    struct reader r = { .e = e };
-    struct kn_mp_item map, key;
-    const uint8_t *p;
-    size_t size;
-
-    KN_TRY(kn_elf_metadata(e, &p, &size));
-    r.m = (struct kn_mp){ p, p + size };
-    if (!p || !kn_mp_expect(&r.m, KN_MP_MAP, &map))
-        return KILN_OK;
-    for (uint32_t i = 0; i < map.n; i++) {
-        if (!kn_mp_expect(&r.m, KN_MP_STR, &key))
-            return malformed(&r, "note");
-        if (kn_mp_equal(&key, "amdhsa.printf"))
-            KN_TRY(read_formats(&r, o));
-        else if (!kn_mp_skip(&r.m))
-            return malformed(&r, "note");
-    }
-    return KILN_OK;
+    return read_note(e, "amdhsa.printf", read_formats, o);
 }
 
 static uint32_t
