@@ -233,7 +233,8 @@ one_tile(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Operands are copied beside batches of scales whose rows are no whole dwords; those of one K tile
- * had better go through registers as the scales do, of which nothing waits twice. */
+ * had better go through registers as the scales do, of which nothing waits twice; not where
+ * scales come in batches alone, and such a slot has none. */
 bool
 kn_one_slot(const kiln_problem *p, const struct kn_config *g)
 {
@@ -241,7 +242,8 @@ kn_one_slot(const kiln_problem *p, const struct kn_config *g)
 
     one.stages = 1;
     return kn_reads_of(g) == KN_READS_STEP && kn_unaligned_scales(p, g) &&
-           !kn_family_of(p)->routed && !kn_direct(p, &one) && one_tile(p, &one);
+           !kn_family_of(p)->routed && !kn_direct(p, &one) && one_tile(p, &one) &&
+           (!kn_mx_blocks(p) || kn_scale_batch(p, &one));
 }
 
 /* Of the 4-wave loop through registers, which reads fragments later with two slots than
