@@ -543,8 +543,7 @@ choose_tile(struct kn_ctx *c, const kiln_problem *p, struct choice *x, struct kn
     } else if (!x->given && !x->tuned && !x->decided) {
         kn_share_unaligned(p, &x->asked, g);
     }
-    if (!x->given && !x->tuned && !kn_prefer_skinny(p, &x->asked, g, x->why) &&
-        !kn_pick_codes(c, p, &x->asked, g))
+    if (!x->given && !x->tuned && !kn_prefer_skinny(p, &x->asked, g, x->why))
         kn_refine(c, p, &x->asked, g);
     return KILN_OK;
 }

@@ -185,9 +185,6 @@ void kn_skinny_explain(const struct kn_config *g, struct kn_buf *why);
 
 /* moe's first tile of routed.def that can be; false: none. */
 bool kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
-/* Of groups and batches of few rows beside 4-bit floats that LDS has as memory does. */
-bool kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
-                   struct kn_config *g);
 
 /* Makes g, moe's tile, walk over the launch's tiles where that pays. */
 void kn_walk_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);

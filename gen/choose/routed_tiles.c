@@ -87,13 +87,14 @@ stands_for(const kiln_problem *p, enum only only)
     }
 }
 
-/* Groups of i4 have the same rows wherever their scales lie. */
+/* Groups of i4 have the same rows wherever their scales lie, weights of MX the same of 4 and 8
+ * bits. */
 static enum kn_class
 class_of(const kiln_problem *p)
 {
     enum kn_class c = kn_class_of(p);
 
-    return c == KN_CLASS_IT ? KN_CLASS_I4 : c;
+    return c == KN_CLASS_IT ? KN_CLASS_I4 : c == KN_CLASS_WE ? KN_CLASS_WB : c;
 }
 
 /* 4-bit floats that LDS has as memory does have rows of their own, whatever their scales. */
@@ -154,53 +155,19 @@ is_open(const struct kn_config *g)
     return !g->wm && !g->stages && !g->schedule && !g->cus && !g->copies;
 }
 
-/* g as the first row that serves and can be; codes: in which LDS has those of floats. */
-static bool
-take_first(struct kn_ctx *c, const kiln_problem *p, uint32_t bm, bool codes, struct kn_config *g)
+/* g as the first row that serves and can be. */
+bool
+kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; is_open(g) && i < sizeof rows / sizeof *rows; i++) {
         struct kn_config try = *g;
 
-        if (serves(p, &rows[i], bm) && take(c, p, &rows[i], &try) &&
-            (!codes || try.scale_turns == KN_TURNS_OF_CODES)) {
+        if (serves(p, &rows[i], kn_block_rows(p)) && take(c, p, &rows[i], &try)) {
             *g = try;
             return true;
         }
     }
     return false;
-}
-
-bool
-kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    return is_open(g) && take_first(c, p, kn_block_rows(p), false, g);
-}
-
-/* Groups and batches that compute units have so much to do for (measured). */
-static bool
-many_tiles(const kiln_problem *p, uint32_t bm)
-{
-    enum { PERCENT = 140 };
-    bool even = p->n % 128 == 0 || p->n >= 1024;
-
-    return p->m && even && 100 * kn_tiles_of(p, bm, 128) >= PERCENT * (uint64_t)kn_cus(p);
-}
-
-bool
-kn_pick_codes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
-              struct kn_config *g)
-{
-    int64_t mean = kn_mean_rows(p);
-    uint32_t bm = mean <= 16 ? 16 : mean <= 32 ? 32 : 64;
-    struct kn_config try = *asked;
-
-    if (kn_one_product(p) || kn_family_of(p)->routed || !has_float_codes(p) || mean > 64 ||
-        !many_tiles(p, bm) || !is_open(asked) || asked->split_k > 1 ||
-        !take_first(c, p, bm, true, &try))
-        return false;
-    try.split_k = 1;
-    *g = try;
-    return true;
 }
 
 /* ---- blocks ------------------------------------------------------------- */

@@ -20,7 +20,9 @@
     X(N44, "MX 4 x 4 bits, not folded", 2, UN44) X(E5, "MX with e5m2, as f16", 0, NONE) \
     X(W4, "16 bits x MX", 0, NONE) \
     X(WB, "bf16 x MX along K", 0, UWB) X(WS, "bf16 x MX of 6 bits along K", 0, UWB) \
-    X(NV, "16 bits x nvfp4", 0, UNV) \
+    X(WE, "bf16 x MX of 8 bits along K", 0, UWB) \
+    X(WR, "bf16 x MX of 4 bits, several products", 0, UWB) \
+    X(NV, "16 bits x nvfp4", 0, UNV) X(NR, "16 bits x nvfp4, several products", 0, UNV) \
     X(I4, "16 bits x i4", 0, NONE) X(IT, "16 bits x i4, transposed scales", 0, NONE) \
     X(IR, "16 bits x i4, several products", 0, NONE) \
     X(AW, "16 bits x i4, AWQ", 0, NONE) X(GQ, "16 bits x i4, GPTQ", 0, NONE) \

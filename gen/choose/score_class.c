@@ -26,6 +26,26 @@ kn_class_power(enum kn_class c)
 
 enum { SMALL_ROWS = 64, MUCH = 1 << 23, BRIEF = 256, UNFOLDED = 512, UNFOLDED_SIX = 256 };
 
+/* Several products whose weights' codes LDS may have as memory does, scales of several K tiles
+ * at once (scale_turns.c). */
+static bool
+reads_codes(const kiln_problem *p)
+{
+    struct kn_config tile = { .bm = kn_mean_rows(p) <= 16 ? 16 : SMALL_ROWS, .bn = 64,
+                              .bk = 128, .wm = 1, .wn = 4, .schedule = KN_SCHED_SIMPLE,
+                              .domain = kn_domain_of(p, 256, 128) };
+
+    kn_settle_codes(p, &tile);
+    return !kn_family_of(p)->routed && kn_widens_read(p, &tile) && kn_scales_in_turns(p, &tile);
+}
+
+/* The same of floats, whose rows of larger tiles are those of one product. */
+static bool
+reads_float_codes(const kiln_problem *p)
+{
+    return kn_mean_rows(p) <= 2 * SMALL_ROWS && reads_codes(p);
+}
+
 static enum kn_class
 mx_class(const kiln_problem *p)
 {
@@ -37,7 +57,8 @@ mx_class(const kiln_problem *p)
         return KN_CLASS_Q4;
     if (kn_elems[kn_shape_of(p, &none).ta].bits == 16)
         return kn_type_mx[p->a] ? KN_CLASS_E5
-             : kn_widens_scaled(p) ? b == 6 ? KN_CLASS_WS : KN_CLASS_WB
+             : kn_widens_scaled(p) ? b == 6 ? KN_CLASS_WS : b == 8 ? KN_CLASS_WE
+                                   : reads_float_codes(p) ? KN_CLASS_WR : KN_CLASS_WB
              : b == 6 && p->m <= SMALL_ROWS ? KN_CLASS_GQ /* as much to convert */
                                             : KN_CLASS_W4;
     if (a == 6 || b == 6)
@@ -47,18 +68,6 @@ mx_class(const kiln_problem *p)
         return shuffled ? KN_CLASS_S84 : KN_CLASS_MX84;
     return shuffled ? a == 8 ? KN_CLASS_S88 : KN_CLASS_S44
                     : a == 8 ? KN_CLASS_MX88 : KN_CLASS_MX44;
-}
-
-/* Several products whose weights' codes LDS may have as memory does, scales of several K tiles
- * at once (scale_turns.c). */
-static bool
-reads_codes(const kiln_problem *p)
-{
-    const struct kn_config tile = { .bm = kn_mean_rows(p) <= 16 ? 16 : SMALL_ROWS, .bn = 64,
-                                    .bk = 128, .wm = 1, .wn = 4, .schedule = KN_SCHED_SIMPLE,
-                                    .domain = kn_domain_of(p, 256, 128) };
-
-    return !kn_family_of(p)->routed && kn_widens_read(p, &tile) && kn_scales_in_turns(p, &tile);
 }
 
 /* Groups, and batches of few rows, have shorter worst cases by the scores of I4, also where
@@ -87,7 +96,7 @@ aligned_class(const kiln_problem *p)
     if (kn_scale_groups(p))
         return i4_class(p);
     if (p->scale == KILN_SCALE_NV16)
-        return KN_CLASS_NV;
+        return reads_float_codes(p) ? KN_CLASS_NR : KN_CLASS_NV;
     if (kn_prequant(p))
         return KN_CLASS_P8;
     return kn_wide_sums(p) ? KN_CLASS_D

@@ -232,15 +232,28 @@ quantised_lead(const kiln_problem *p, const struct kn_config *g)
     return share > QUANTISED_LONG ? HUGE_VAL : share > QUANTISED_LONG / 2 ? 1.04 : 1;
 }
 
+/* Tiles of 256 columns and few rows whose codes of floats LDS has: their eight waves are alone on
+ * a compute unit of gfx942, which launches wait longer for than scores say, most of a K tile alone. */
+static double
+lonely_lead(const kiln_problem *p, const struct kn_config *g)
+{
+    enum kn_class class = kn_class_of(p);
+
+    if ((class != KN_CLASS_NR && class != KN_CLASS_WR) || g->bm > FEW_ROWS || g->bn <= 128 ||
+        g->wn < 8 || kn_targets[p->target].dma == 16)
+        return 1;
+    return p->k <= g->bk ? HUGE_VAL : 1.12;
+}
+
 /* The same of MX types that wait for memory longer than they say: `8-wave` for weights of 4 bits
  * beside few rows, many shares of converted types in large tiles. */
 static double
 waiting_lead(const kiln_problem *p, const struct kn_config *g)
 {
-    double quantised = quantised_lead(p, g);
+    double quantised = quantised_lead(p, g), lonely = lonely_lead(p, g);
 
-    if (quantised > 1)
-        return quantised;
+    if (quantised > 1 || lonely > 1)
+        return quantised > 1 ? quantised : lonely;
     if (kn_reads_of(g) == KN_READS_HALVES && kn_mx_scales(p) && p->m <= 2 * FEW_ROWS &&
         kn_type_bits[p->b] == 4)
         return 1.1;

@@ -307,7 +307,7 @@ try_row(struct bench *b, enum kn_schedule schedule,
                                .wn = t->wn, .stages = t->stages,
                                .schedule = schedule, .split_k = 1,
                                .unfolded = b->k->unfolded,
-                               .scale_turns = b->k->products && t->wm == 1 && t->bm <= 64,
+                               .scale_turns = turns_of(b->k, t->bm, t->wm > 1 ? 0 : t->bn, bk),
                                .copies = b->k->odd ? KN_COPIES_TILES : KN_COPIES_OPEN };
     uint32_t stages;
 
@@ -466,7 +466,7 @@ has_half_rows(const struct bench *b)
            kn_type_bits[b->k->a] == 16 && b->k->scale == KILN_SCALE_NONE;
 }
 
-/* Codes of 4 bits that LDS has as memory does. */
+/* Codes of 4 bits that LDS has as memory does, by K tiles of 128 and 256. */
 static void
 try_reads(struct bench *b, uint32_t bk)
 {
@@ -533,7 +533,7 @@ run(struct bench *b)
     for (uint32_t x = bk; gfx950 && b->k->wide && !strcmp(b->layout, "nt") && x <= 256; x *= 2)
         try_all(b, KN_SCHED_SIMPLE, wide, COUNT(wide), x);
     try_codes(b, bk);
-    try_reads(b, bk);
+    try_reads(b, 128);
     try_widened(b, bk);
     try_one_slot(b);
     try_direct(b, bk);

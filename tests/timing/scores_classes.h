@@ -34,7 +34,10 @@ static const struct class {
     { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .converted = true },
     { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .wide = true },
     { "WS", KILN_BF16, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
+    { "WE", KILN_BF16, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", .bk = 64, .wide = true },
     { "NV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64, .wide = true },
+    { "WR", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .products = 2 },
+    { "NR", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64, .products = 2 },
     { "I4", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true },
     { "IT", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
       .transposed = true },
@@ -103,6 +106,17 @@ deepens(const struct class *k)
     bool whole = kn_type_mx[k->a] && kn_type_bits[k->a] == 8 && (is_mixed(k) || k->shuffled);
 
     return !k->odd && (six || whole);
+}
+
+/* Scales of several K tiles at once, of small tiles of several products whose waves have the
+ * same rows (else bn is 0); beside floats of which LDS has the codes. */
+static enum kn_scale_turns
+turns_of(const struct class *k, uint32_t bm, uint32_t bn, uint32_t bk)
+{
+    if (!k->products || !bn || bm > 64)
+        return KN_NO_TURNS;
+    return k->b == KILN_I4 ? KN_TURNS
+         : bn < 32 || bk % 128 ? KN_NO_TURNS : KN_TURNS_OF_CODES;
 }
 
 #endif
