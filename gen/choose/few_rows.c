@@ -67,6 +67,7 @@ enum {
     TURNS = 65,
     TURNS_OF_MORE = 80,      /* of more than two rows, whose waves have 4 columns each */
     FEW_COLUMNS = 256,
+    LONG_ROW = 8192,         /* bytes */
     MOST_COLUMNS = 32        /* of a workgroup */
 };
 
@@ -475,6 +476,24 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return false;
 }
 
+/* Batches that gemv serves: so few columns in all, or of so few products, whose forms are for one,
+ * that small tiles leave compute units idle; not rows that take it long of a long K (by predicted
+ * times of 180 drawn). */
+static bool
+few_in_all(const kiln_problem *p)
+{
+    bool old = kn_targets[p->target].dma < 16;
+    int64_t products = kn_products(p), columns = p->n * products;
+    int64_t row = p->k * kn_type_bits[p->a] / 8; /* bytes */
+    bool wide = old && !kn_mx_scales(p) && 4 * p->n > HARDLY_WIDE && p->k >= DEEP &&
+                (p->m < 2 || 2 * row <= LONG_ROW);
+
+    if (!kn_family_of(p)->batch || p->m > 4 || (p->m > 2 && row > LONG_ROW))
+        return false;
+    return columns <= (old ? 1024 : 512) || (products <= (old ? 4 : 2) && columns <= NARROW) ||
+           (wide && columns <= WIDE);
+}
+
 bool
 kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
               struct kn_buf *why)
@@ -490,7 +509,8 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return false;
     if (p->b_layout || kn_shuffled(p) || (!kn_one_product(p) && !kn_family_of(p)->batch))
         return false;
-    if (runs && kn_one_product(p) && gemv_wins(p) && !kn_gemv_choose(p, &gemv)) {
+    if (runs && (kn_one_product(p) || few_in_all(p)) && gemv_wins(p) &&
+        !kn_gemv_choose(p, &gemv)) {
         *g = gemv;
         if (why)
             kn_putf(why, "few rows, of whole runs: no matrix instructions, "

@@ -318,11 +318,13 @@ static const struct reach_of_many {
     uint16_t least, brief;
 } reaches_of_many[][KINDS][3] = {
     { [INTEGERS] = { { 4, 0, 3, 512, 4096 }, { 8, 0, 3, 1024, 4096 }, { 16, 5, 0, 1536, 3072 } },
-      [WORDS] = { { 4, 0, 0, 1024, 3072 } },
+      [WORDS] = { { 4, 0, 10, 256, 3072 }, { 8, 0, 10, 256, 0 }, { 16, 0, 2, 256, 0 } },
+      [AWQ] = { { 8, 8, 0, 1536, ANY_K }, { 16, 8, 0, 3072, ANY_K } },
       [NVFP4] = { { 8, 0, 3, 512, 0 } },
       [MXFP4] = { { 4, 0, 3, 512, 1536 }, { 8, 0, 3, 512, 1024 } } },
     { [INTEGERS] = { { 8, 0, 0, 512, ANY_K }, { 16, 5, 0, 1152, ANY_K } },
-      [WORDS] = { { 4, 1, 0, 512, ANY_K }, { 8, 2, 0, 512, ANY_K } },
+      [WORDS] = { { 8, 0, 0, 256, ANY_K }, { 16, 0, 2, 256, 0 } },
+      [AWQ] = { { 8, 3, 0, 640, ANY_K }, { 16, 6, 0, 2048, ANY_K } },
       [NVFP4] = { { 8, 0, 0, 1088, ANY_K } },
       [MXFP4] = { { 8, 0, 0, 576, ANY_K }, { 16, 5, 0, 3072, ANY_K } } },
 };
@@ -344,7 +346,7 @@ static bool
 wins_of_many(const kiln_problem *p)
 {
     const struct reach_of_many *r = reaches_of_many[kn_targets[p->target].fnuz][kind_of(p)];
-    int64_t rows = kn_mean_rows(p), tiles = tiles_of(p), cus = kn_cus(p);
+    int64_t rows = kn_mean_rows(p), tiles = tiles_of(p) * columns(p) / 16, cus = kn_cus(p);
     bool ends = kind_of(p) == NVFP4 && p->k > SHORTEST_K && p->k % 256;
 
     for (int i = 0; i < 2 && rows > r->rows; i++)
