@@ -116,7 +116,7 @@ half_lines(const kiln_problem *p, const struct kn_score *s, const struct kn_conf
             (area == 32 * 32 && 4 * kn_tiles_of(p, 16, 16) <= kn_cus(p)));
 }
 
-/* Wide tiles of few rows: of groups, whose rows differ, or of which half is empty, or a K tile
+/* Wide tiles of few rows, but beside an A that is quantised: of groups, whose rows differ, or of which half is empty, or a K tile
  * alone; and of weights of 8 bits, where rows were measured with 4. */
 static bool
 wide_of_few(const kiln_problem *p, const struct kn_score *s)
@@ -127,7 +127,7 @@ wide_of_few(const kiln_problem *p, const struct kn_score *s)
     bool loads = kn_widens_scaled(p) && kn_type_bits[p->b] > 4;
 
     return (wide || eight) && kn_targets[p->target].scaled && s->layout == KILN_NT &&
-           s->schedule == KN_SCHED_SIMPLE && !kn_class_is_odd(s->class) &&
+           !kn_prequant(p) && s->schedule == KN_SCHED_SIMPLE && !kn_class_is_odd(s->class) &&
            (kn_family_of(p)->ragged || 2 * kn_mean_rows(p) <= s->bm || p->k <= s->bk || loads);
 }
 
@@ -263,15 +263,18 @@ waiting_lead(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* And of tiles of 32 columns and many rows and of 64 rows and many columns (of transposed
- * 128-blocks), whose products mostly have fewer: what they wait for is bandwidth. The former
- * take longer than they say in shares, of 16 columns, of 128-blocks, of MX groups of K, which
- * begin anywhere, and of a long K on gfx942; the latter of less than a K tile. */
+ * 128-blocks, of weights of 8 bits down K beside an A that is quantised), whose products mostly
+ * have fewer: what they wait for is bandwidth. The former take longer than they say in shares, of
+ * 16 columns, of 128-blocks, of MX groups of K, which begin anywhere, and of a long K on gfx942;
+ * the latter of less than a K tile. */
 double
 kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
 {
     double waits = waiting_lead(p, g);
     bool tall = g->bn == 32 && g->bm >= 128, old = kn_targets[p->target].dma < 16;
-    bool blocks = kn_blocks(p), wide = blocks && g->bm == 64 && g->bn >= 192;
+    bool blocks = kn_blocks(p);
+    bool down = kn_prequant(p) && p->layout == KILN_NN && !old && !kn_family_of(p)->ragged;
+    bool wide = (blocks || down) && g->bm == 64 && g->bn >= 192;
 
     if (waits > 1)
         return waits;
