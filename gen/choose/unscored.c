@@ -7,7 +7,7 @@
 #include "../instantiate.h"
 
 enum { LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
-enum { SHORT = 8, BRIEF = 4, HALVES = 16 }; /* K tiles */
+enum { SHORT = 8, BRIEF = 4, HALVES = 16, SHORT_GROUPS = 2 }; /* K tiles */
 enum { LINE = 128 };         /* bytes */
 enum { QUANTISED_LONG = 1024 }; /* K */
 enum { FEW_ROWS = 64 };      /* of a product */
@@ -61,15 +61,15 @@ loads_ahead(const kiln_problem *p, const struct kn_score *s, const struct kn_con
 }
 
 /* Groups whose last tiles, of some rows, are much of what they have, but for weights that a larger
- * tile widens fewer times; or several of some K, of which one with most of it would leave most
- * compute units idle. */
+ * tile widens fewer times; or several of more than two K tiles, of which one with most of K would
+ * leave most compute units idle. */
 static bool
 few_tiles(const kiln_problem *p, const struct kn_score *s)
 {
     char ragged = kn_family_of(p)->ragged;
     int64_t least = kn_widens_scaled(p) ? 1 : 4;
 
-    return (ragged == 'k' && p->groups > 2 &&
+    return (ragged == 'k' && p->groups > 2 && p->k > SHORT_GROUPS * s->bk * p->groups &&
             2 * kn_tiles_of(p, s->bm, s->bn) < kn_cus(p) * (uint64_t)p->groups) ||
            (ragged == 'm' && p->m < least * s->bm * p->groups);
 }
@@ -116,8 +116,9 @@ half_lines(const kiln_problem *p, const struct kn_score *s, const struct kn_conf
             (area == 32 * 32 && 4 * kn_tiles_of(p, 16, 16) <= kn_cus(p)));
 }
 
-/* Wide tiles of few rows, but beside an A that is quantised: of groups, whose rows differ, or of which half is empty, or a K tile
- * alone; and of weights of 8 bits, where rows were measured with 4. */
+/* Wide tiles of few rows, but beside an A that is quantised: of groups, whose rows differ, or of
+ * which half is empty, or a K tile alone; and of weights of 8 bits, where rows were measured
+ * with 4. */
 static bool
 wide_of_few(const kiln_problem *p, const struct kn_score *s)
 {
