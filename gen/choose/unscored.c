@@ -234,7 +234,8 @@ quantised_lead(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Tiles of 256 columns and few rows whose codes of floats LDS has: their eight waves are alone on
- * a compute unit of gfx942, which launches wait longer for than scores say, most of a K tile alone. */
+ * a compute unit of gfx942, which launches wait longer for than scores say, most of a K tile
+ * alone. */
 static double
 lonely_lead(const kiln_problem *p, const struct kn_config *g)
 {
