@@ -112,7 +112,7 @@ is_wide(const kiln_problem *p)
 
 /* Columns and waves of groups and batches: the first that has the tiles of 16 columns a
  * compute unit, the rows and K, 0: any (docs/smallm.md). Of words, 16 of which are half a
- * line, and of a long K on gfx950 as of 16 rows. */
+ * line, but of few tiles and a long K, and of a long K on gfx950 as of 16 rows. */
 static const struct share {
     uint8_t tiles, rows;
     uint16_t k;
@@ -132,7 +132,8 @@ spread_many(const kiln_problem *p, struct kn_config *g)
     const struct share *s = shares;
     int64_t tiles = tiles_of(p), cus = kn_cus(p);
     bool long_k = kn_targets[p->target].scaled && tiles > 3 * cus && p->k > SHORTEST_K;
-    uint32_t rows = kind_of(p) == WORDS || long_k ? 16 : g->bm;
+    bool words = kind_of(p) == WORDS && (tiles > cus || p->k < MIDDLE_K);
+    uint32_t rows = words || long_k ? 16 : g->bm;
 
     while ((s->tiles && tiles > s->tiles * cus) || rows > s->rows ||
            (s->k && p->k > s->k))
@@ -348,12 +349,14 @@ wins_of_many(const kiln_problem *p)
     const struct reach_of_many *r = reaches_of_many[kn_targets[p->target].fnuz][kind_of(p)];
     int64_t rows = kn_mean_rows(p), tiles = tiles_of(p) * columns(p) / 16, cus = kn_cus(p);
     bool ends = kind_of(p) == NVFP4 && p->k > SHORTEST_K && p->k % 256;
+    bool words = kind_of(p) == WORDS && rows <= MORE; /* eight waves, then */
+    int64_t deep = words ? LONG_K : MIDDLE_K, lone = words ? MIDDLE_K : SHORT_K;
 
     for (int i = 0; i < 2 && rows > r->rows; i++)
         r++;
     if (rows < 1 || rows > r->rows || p->k < r->least ||
-        tiles < r->from * cus || (2 * tiles <= cus && p->k >= MIDDLE_K) ||
-        (16 * tiles < cus && p->k > SHORT_K) || loses_to_turns(p))
+        tiles < r->from * cus || (2 * tiles <= cus && p->k >= deep) ||
+        (16 * tiles < cus && p->k > lone) || loses_to_turns(p))
         return false;
     return ends || tiles <= r->tiles * cus || p->k <= r->brief;
 }
