@@ -157,7 +157,7 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
         (kn_direct(p, g) || p->a == KILN_I8 || (widens && (!soon || g->wm * g->wn < 8))))
         return 1.04;
     if (kn_widens_late(p, g) && g->stages == 1 && 2 * p->m <= g->bm * many)
-        return 1.3;
+        return 1.12;
     if (kn_widens_late(p, g) && g->stages == 1 && g->bm * g->bn < LARGE &&
         (kn_scale_k(p) < 64 || p->b_layout == KILN_B_AWQ))
         return 1.06;
