@@ -94,8 +94,8 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_share_k(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t dword = kn_mx_blocks(p) ? 4 * 128
-                   : kn_mx_scales(p) || p->scale == KILN_SCALE_NV16 ? 4 * (uint32_t)kn_scale_k(p) : 0;
+    bool bytes = kn_mx_scales(p) || p->scale == KILN_SCALE_NV16;
+    uint32_t dword = kn_mx_blocks(p) ? 4 * 128 : bytes ? 4 * (uint32_t)kn_scale_k(p) : 0;
     uint32_t share = (kn_line_ring(p, g) ? 4 : 1) * g->bk;
 
     return share < dword ? dword : share;

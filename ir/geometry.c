@@ -203,11 +203,22 @@ kn_run_place(const struct kn_lane_order *o, uint32_t id, uint32_t *row, uint32_t
            (low >> o->from << (o->from + o->rows));
 }
 
+/* Blocks side by side along K: each is another row in memory, whose lines a load asks for, so
+ * few, though more would meet in fewer banks; more where a wave has all rows of the tile. */
+static uint32_t
+few_blocks(const struct kn_geom *g, uint32_t bytes, uint32_t outers)
+{
+    uint32_t n = bytes < 8 ? g->pb : 2;
+
+    while (bytes < 16 && n * outers < 64 && n < 8 * g->pb / bytes)
+        n *= 2;
+    return n;
+}
+
 /* LDS takes writes of 128 bytes at a time: 16 bytes of eight lanes, 4 of 32. Their rows are pb
- * apart and a swizzle has three bits of the row, so with two blocks along K, of shorter runs as
- * many as have half of these bytes, they are in different banks, or two by two; more along
- * K would halve the cache lines of a load. Eight columns of a word (AWQ) are all three bits: four
- * lanes are side by side along K (1024x7168x8448, tile 128x128x128 on gfx950, by
+ * apart and a swizzle has three bits of the row, so with two blocks along K, of shorter runs some
+ * more, they are in different banks, or two by two. Eight columns of a word (AWQ) are all three
+ * bits: four lanes are side by side along K (1024x7168x8448, tile 128x128x128 on gfx950, by
  * 1, 2, 4 and 8 of them: 356, 301, 287, 297 us predicted). */
 static void
 place_blocks(const struct kn_lds *l, uint32_t cols, uint32_t bits,
@@ -215,8 +226,8 @@ place_blocks(const struct kn_lds *l, uint32_t cols, uint32_t bits,
 {
     uint32_t outers = l->rows / g->pb, along = cols / g->kb, bytes = g->kb * bits / 8;
     bool plain = !l->mem && !l->words;
-    uint32_t few = plain && bytes < 16 ? 8 * g->pb / bytes : 2;
-    uint32_t kn = plain || kn_in_terms(l) ? few : g->pb == 8 ? 4 : 1;
+    uint32_t kn = plain ? few_blocks(g, bytes, outers)
+                : kn_in_terms(l) ? 2 : g->pb == 8 ? 4 : 1;
     bool apart = kn > 1 && (bytes == 16 || plain) && along % kn == 0 &&
                  outers % (128 / bytes / kn) == 0;
 

@@ -6,9 +6,9 @@
  * of the K tile begins. What lies behind the row's last line lags: it is loaded with the next
  * K tile, of whose line it is, in the same lane. So a K tile is put together of two that were
  * fetched, its own and the next. Dwords go to LDS one by one, of rows at 16 bytes all four, each
- * where it belongs, so that lanes shift nothing but bytes: a dword of LDS is of one loaded and the one before, which
- * the row's first dword of 16 bytes has from the lane before. A row's first lane has
- * dwords that are the K tile before's: they are of the next fetch, whose they end.
+ * where it belongs, so that lanes shift nothing but bytes: a dword of LDS is of one loaded and the
+ * one before, which the row's first dword of 16 bytes has from the lane before. A row's first lane
+ * has dwords that are the K tile before's: they are of the next fetch, whose they end.
  *
  * A step has a multiple of 16 rows, so all steps of a lane have their dwords alike. The view
  * begins a K tile before the row's line: a chunk that does not lag lies a tile further on. */

@@ -188,7 +188,7 @@ short_transposed_writes(void **state)
         { "bm=160 bn=64 bk=64 wm=1 wn=4 mfma=bf16.16x16x16 ta=bf16 tb=bf16",
           "side=a elem=bf16 rows=160 cols=64 gk=0 lk=1", 8, 2 },
         { "bm=160 bn=64 bk=128 wm=1 wn=4 mfma=fp8.fp8.16x16x32 ta=fp8 tb=fp8",
-          "side=a elem=fp8 rows=160 cols=128 gk=0 lk=1", 4, 2 },
+          "side=a elem=fp8 rows=160 cols=128 gk=0 lk=1", 4, 4 },
     };
     struct kit kit;
 
@@ -298,8 +298,8 @@ folded_writes(void **state)
 
         kit_open(&kit);
         shape.c = &kit.c;
-        kn_putf(&shape, "bm=64 bn=64 bk=%.3s wm=2 wn=2 mfma=fp8.fp8.16x16x32 ta=fp8 tb=fp8 block=32",
-                strstr(lds[i], "cols=") + 5);
+        kn_putf(&shape, "bm=64 bn=64 bk=%.3s wm=2 wn=2 mfma=fp8.fp8.16x16x32 ta=fp8 tb=fp8 "
+                "block=32", strstr(lds[i], "cols=") + 5);
         f = kernel_with(&kit, "gfx942", shape.s, lds[i]);
         assert_int_equal(kn_pass_swizzle(&f), KILN_OK);
         l = &f->lds[0];

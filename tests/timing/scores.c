@@ -448,14 +448,12 @@ try_direct(struct bench *b, uint32_t bk)
 static void
 try_codes(struct bench *b, uint32_t bk)
 {
-    if (b->k->b != KILN_I4)
-        return;
-    if (b->target != KILN_GFX950)
-        try_all(b, KN_SCHED_INTERLEAVE, halves, COUNT(halves), bk);
-    else if (b->k->words)
-        try_all(b, KN_SCHED_INTERLEAVE, words, COUNT(words), bk);
-    else
-        try_all(b, KN_SCHED_INTERLEAVE, codes, COUNT(codes), bk);
+    bool slots = b->target == KILN_GFX950, in_words = b->k->words;
+    const struct tile *t = !slots ? halves : in_words ? words : codes;
+    size_t n = !slots ? COUNT(halves) : in_words ? COUNT(words) : COUNT(codes);
+
+    if (b->k->b == KILN_I4)
+        try_all(b, KN_SCHED_INTERLEAVE, t, n, bk);
 }
 
 /* 16 bits at any byte along M and N: the largest tiles have registers for K tiles of 32. */
