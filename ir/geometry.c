@@ -210,7 +210,7 @@ few_blocks(const struct kn_geom *g, uint32_t bytes, uint32_t outers)
 {
     uint32_t n = bytes < 8 ? g->pb : 2;
 
-    while (bytes < 16 && n * outers < 64 && n < 8 * g->pb / bytes)
+    while (bytes < 16 && 2 * n * outers <= 64 && n < 8 * g->pb / bytes)
         n *= 2;
     return n;
 }

@@ -184,7 +184,7 @@ short_transposed_writes(void **state)
         { "bm=64 bn=64 bk=128 wm=1 wn=4 mfma=fp8.fp8.16x16x32 ta=fp8 tb=fp8",
           "side=b elem=fp8 rows=64 cols=128 gk=0 lk=1", 8, 2 },
         { "bm=48 bn=64 bk=64 wm=1 wn=4 mfma=bf16.16x16x16 ta=bf16 tb=bf16",
-          "side=a elem=bf16 rows=48 cols=64 gk=0 lk=1", 4, 2 },
+          "side=a elem=bf16 rows=48 cols=64 gk=0 lk=1", 4, 6 },
         { "bm=160 bn=64 bk=64 wm=1 wn=4 mfma=bf16.16x16x16 ta=bf16 tb=bf16",
           "side=a elem=bf16 rows=160 cols=64 gk=0 lk=1", 8, 2 },
         { "bm=160 bn=64 bk=128 wm=1 wn=4 mfma=fp8.fp8.16x16x32 ta=fp8 tb=fp8",
