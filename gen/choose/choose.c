@@ -266,7 +266,7 @@ needs_panels(const kiln_problem *p, struct kn_config *g)
 }
 
 /* Tile rows that a band has anyway: without bands a workgroup divides once instead of twice
- * before it asks for anything. */
+ * before it asks for anything. Not of a tile that is asked for: that kernel is of any M. */
 static bool
 in_one_band(const kiln_problem *p, const struct kn_config *g)
 {
@@ -279,8 +279,6 @@ in_one_band(const kiln_problem *p, const struct kn_config *g)
 static kiln_status
 choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    bool open = !g->group_m;
-
     needs_panels(p, g);
     choose_panels(p, g);
     kn_meet_beside(c, p, g, beside(p, g));
@@ -291,8 +289,6 @@ choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (!g->group_m)
         g->group_m = 4;
     choose_map(p, g);
-    if (open && in_one_band(p, g))
-        g->group_m = KN_ONE_BAND;
     choose_store(c, p, g);
     return kn_form_allowed(c, p, g, KN_DECIDED);
 }
@@ -555,6 +551,8 @@ settle_rest(struct kn_ctx *c, const kiln_problem *p, const struct choice *x, str
     if (g->abi == KN_ABI_AITER)
         KN_TRY(kn_aiter_settle(c, p, g));
     KN_TRY(choose_rest(c, p, g));
+    if (!x->given && !x->asked.group_m && in_one_band(p, g))
+        g->group_m = KN_ONE_BAND;
     if (!g->run)
         g->run = kn_quantised_run(p, g);
     kn_settle_folds(c, p, g);
