@@ -65,6 +65,7 @@ struct launch {
     double slower;           /* K tiles, for where rows begin */
     bool apart;              /* several products of few rows, which share nothing */
     bool ragged;             /* rows of groups, whose tiles dies have in runs */
+    bool turned;             /* `4-wave` through registers, which transpose an operand */
     bool alike;              /* workgroups of a compute unit: rows and share of K */
     int width;               /* of the matrix instructions' power: 0 16 bits */
 };
@@ -142,8 +143,11 @@ asked_twice(const struct launch *l, double k)
     return l->alike ? k * (l->bits_a + l->bits_b) / (l->bits_a + k * l->bits_b) : 1;
 }
 
-/* Of the lines more where rows begin inside them, what a loop waits for (docs/choosing.md). */
+/* Of the lines more where rows begin inside them, what a loop waits for (docs/choosing.md), of
+ * one that the matrix pipes bound none of it but of `4-wave` whose operands go through registers,
+ * transposed (600 launches on gfx942). */
 #define INSIDE 0.7
+#define INSIDE_TURNED 1.1
 
 #define L1 32768.0          /* bytes */
 enum { FEW_ROWS = 64 };     /* of a product */
@@ -178,8 +182,8 @@ turn(const struct launch *l, double k)
     miss = least(miss, c->hbm_read * 1e3 / ghz / cus / (l->hbm * twice));
     one = s->residents > 1 ? alone + (shared - alone) * (k - 1) / (s->residents - 1)
                            : alone;
-    if (s->near >= 1.1 * s->mfma)
-        one += INSIDE * k * (l->read - l->aligned) / read;
+    if (l->turned || s->near >= 1.1 * s->mfma)
+        one += (l->turned ? INSIDE_TURNED : INSIDE) * k * (l->read - l->aligned) / read;
     one = most(one * l->slower, s->mfma * k);
     return most(one, k * most(l->read / read, far_lines(l, k) / miss));
 }
@@ -450,6 +454,8 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.apart = many > 1 && m <= FEW_ROWS && ragged != 'k' && !kn_multiplies_blocks(p) &&
               !kn_blocks(p);
     l.ragged = ragged == 'm';
+    l.turned = p->layout != KILN_NT && kn_targets[p->target].dma < 16 &&
+               kn_schedules[s->schedule].reads == KN_READS_TILE;
     l.alike = are_alike(&l, g);
     return l;
 }
@@ -528,13 +534,15 @@ sized(const kiln_problem *p, int64_t rows)
     return known;
 }
 
-/* Eight waves that quantise an A at any byte and cut its end as well, in tiles from 64x128 on:
- * with what that takes, registers are those of one workgroup of a compute unit. */
+/* Eight waves that cut the end of K have registers for one workgroup of a compute unit where they
+ * quantise an A at any byte in tiles from 64x128 on, or walk 256 rows of 8 bits. */
 static bool
 lacks_company(const struct kn_config *g, const struct kn_score *s)
 {
-    return s->class == KN_CLASS_UP8 && g->domain.ktail && s->wm * s->wn == 8 &&
-           s->bm * s->bn >= 64 * 128;
+    bool quantises = s->class == KN_CLASS_UP8 && s->bm * s->bn >= 64 * 128;
+    bool walks = s->walks && kn_class_power(s->class) == 1 && s->bm >= 256;
+
+    return (quantises || walks) && g->domain.ktail && s->wm * s->wn == 8;
 }
 
 /* With as many workgroups of a compute unit as LDS has room for beside the slots that

@@ -105,13 +105,14 @@ aligned_class(const kiln_problem *p)
          : p->a == KILN_I8 ? KN_CLASS_I8 : KN_CLASS_B8;
 }
 
-/* What goes through registers wherever rows begin, its A longer than its B, is chosen by
- * whether rows are shifted (measured). */
+/* What goes through registers wherever rows begin, its A longer than its B or one that it
+ * transposes on gfx942, takes 16 bytes from any dword and shifts others alone (measured). */
 static bool
 begins_oddly(const kiln_problem *p)
 {
     struct kn_domain d = kn_domain_of(p, 256, 256);
-    uint8_t least = kn_prequant(p) ? 4 : 16;
+    bool turned = p->layout != KILN_NT && kn_targets[p->target].dma < 16;
+    uint8_t least = kn_prequant(p) || turned ? 4 : 16;
 
     return d.align_a < least || d.align_b < least;
 }
@@ -179,7 +180,7 @@ goes_by_tt(const kiln_problem *p)
     const struct kn_score *first;
 
     return rows_of(p, kn_class_of(p), KILN_TT, &first) &&
-           (kn_type_bits[p->a] != 16 ||
+           (kn_type_bits[p->a] != 16 || kn_targets[p->target].dma < 16 ||
             (p->k > BRIEF && p->ldb * kn_type_bits[p->b] % (8 * KN_LINE)));
 }
 

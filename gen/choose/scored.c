@@ -38,6 +38,14 @@ same_tile(const struct kn_config *a, const struct kn_config *b)
            a->bk == b->bk && a->wm == b->wm && a->wn == b->wn;
 }
 
+/* Operands that go through registers, which transpose one: their scores err by 8 %, of few K
+ * tiles and at any byte as well. */
+static bool
+is_turned(const kiln_problem *p)
+{
+    return p->layout != KILN_NT && kn_targets[p->target].dma < 16 && kn_type_bits[p->a] <= 16;
+}
+
 /* Of a loop of fewer than four K tiles, of which scores say least: most of groups, and where a
  * deeper K tile ends behind K, the choice's before it or as well; more of `4-wave` in place of
  * another loop, most of one K tile transposed at any byte; of many rounds, or nn, tn (measured). */
@@ -51,6 +59,8 @@ lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn
 
     if (kn_multiplies_blocks(p))
         return 1.05;
+    if (is_turned(p))
+        return 1.02;
     if (!new && (deeper || empty || kn_type_bits[p->a] > 16))
         return 1.15;
     if (kn_family_of(p)->ragged || (g->domain.ktail && (!from->domain.ktail || deeper)))
@@ -106,7 +116,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
         return g->domain.ktail && ragged != 'k' ? 1.04 : 1.02;
     if (ragged && (g->split_k > 1 || crowds(p, s, g)))
         return ragged == 'k' ? 1.1 : 1.04;
-    if (four && !near && kn_class_is_odd(s->class) && p->layout != KILN_NT)
+    if (four && !near && kn_class_is_odd(s->class) && p->layout != KILN_NT && !is_turned(p))
         return p->k < 24 * (int64_t)g->bk ? 1.15 : 1.08;
     if (p->m <= 64 && p->k <= 8 * (int64_t)g->bk)
         return 1.05;
@@ -162,7 +172,7 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
         (kn_scale_k(p) < 64 || p->b_layout == KILN_B_AWQ))
         return 1.06;
     if (kn_schedules[g->schedule].asm_only && g->wm * g->wn == 8 && !soon)
-        return !kn_class_is_odd(kn_class_of(p)) || p->layout == KILN_NT ? 1.025
+        return !kn_class_is_odd(kn_class_of(p)) || p->layout == KILN_NT || is_turned(p) ? 1.025
              : p->layout == KILN_NN ? 1.1 : 1.06;
     if (kn_widens_late(p, g) && g->stages > 1 && !kn_widens_late(p, from))
         return kn_scale_k(p) < 128 || g->bm * g->bn < LARGE ? 1.06 : 1.02;

@@ -568,14 +568,6 @@ run(struct bench *b)
     try_walks(b, bk);
 }
 
-/* Of gfx942 tt at any byte is better chosen by the rows of tn, with the lead of other
- * layouts' rows. */
-static const char *
-layouts_of(const struct class *k, int target)
-{
-    return target == KILN_GFX942 && k->gfx942 ? k->gfx942 : k->layouts;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -583,7 +575,7 @@ main(int argc, char **argv)
         put_chip((kiln_target)t);
     for (int t = KILN_GFX950; t >= KILN_GFX942; t--)
         for (size_t i = 0; i < COUNT(classes); i++)
-            for (const char *l = layouts_of(&classes[i], t); *l; l += l[2] ? 3 : 2) {
+            for (const char *l = classes[i].layouts; *l; l += l[2] ? 3 : 2) {
                 struct bench b = { .k = &classes[i], .target = (kiln_target)t };
 
                 b.layout = l[0] == 'n' ? l[1] == 't' ? "nt" : "nn"
