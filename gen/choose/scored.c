@@ -149,6 +149,7 @@ static double
 better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
+    bool i8 = p->a == KILN_I8 && !is_turned(p);
     bool widens = kn_widens_scaled(p), soon = widens && kn_targets[p->target].scaled;
     int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
     double walk = kn_walk_lead(p, g), narrow = kn_narrow_lead(p, g), early = early_lead(p, g);
@@ -160,11 +161,11 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
         return 1.05; /* waves of whole scales add up later */
     if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
         return 1.12; /* measured at dwords (tests/timing/scores.c) */
-    if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && p->a == KILN_I8 &&
+    if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && i8 &&
         p->layout == KILN_TN && (g->domain.align_a < 4 || g->domain.align_b < 4))
         return 1.1;
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only &&
-        (kn_direct(p, g) || p->a == KILN_I8 || (widens && (!soon || g->wm * g->wn < 8))))
+        (kn_direct(p, g) || i8 || (widens && (!soon || g->wm * g->wn < 8))))
         return 1.04;
     if (kn_widens_late(p, g) && g->stages == 1 && 2 * p->m <= g->bm * many)
         return 1.12;
@@ -287,18 +288,13 @@ as_measured(const struct kn_score *s, const struct kn_config *g)
            g->copies == KN_COPIES_LINES;
 }
 
-/* `4-wave` adds shares up later than eight waves, but where each of them has its slice; on
- * gfx942 integers of transposed rows wait in it for their K tiles of 128 longer than scores say,
- * which `simple` has of 256. */
+/* `4-wave` adds shares up later than eight waves, but where each of them has its slice. */
 static bool
 adds_up_soon(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 {
-    bool waits = p->a == KILN_I8 && p->layout != KILN_NT && kn_targets[p->target].dma < 16;
     struct kn_config shared = *g;
 
     shared.split_k = (uint8_t)n;
-    if (waits && kn_schedules[g->schedule].asm_only)
-        return false;
     return !kn_schedules[g->schedule].asm_only || kn_widens_scaled(p) ||
            kn_joins_slices(p, &shared);
 }

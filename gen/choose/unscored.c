@@ -286,7 +286,7 @@ kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
         return p->k < g->bk ? HUGE_VAL : old ? 1.16 : 1.1;
     if (blocks || g->split_k > 1 || kn_b_columns(p) <= 16 ||
         (kn_family_of(p)->ragged == 'k' && kn_mx_scales(p)) ||
-        (old && (p->layout != KILN_NT || p->k > 2 * (int64_t)g->bk)))
+        (old && p->layout == KILN_NT && p->k > 2 * (int64_t)g->bk))
         return HUGE_VAL;
     return p->k < 2 * (int64_t)g->bk ? 1.2 : old ? 1.12 : 1.08;
 }

@@ -10,7 +10,7 @@ static const struct class {
     kiln_type a, b;
     kiln_scale scale;
     int quant;
-    const char *layouts;
+    const char *layouts, *gfx942; /* gfx942: its, if others */
     uint32_t bk;             /* of large tiles */
     bool converted, shuffled; /* shuffled: B's rows and the scales */
     kiln_math math;
@@ -21,9 +21,9 @@ static const struct class {
     int64_t products;        /* of a batch, which share the columns; 0: one */
     bool wide;               /* gfx950: more wide tiles of few rows */
 } classes[] = {
-    { "H", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn tt", .bk = 64 },
-    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn tt", .bk = 128 },
-    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn tt", .bk = 128 },
+    { "H", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", "nt nn tn tt", .bk = 64 },
+    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", "nt nn tn tt", .bk = 128 },
+    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", "nt nn tn tt", .bk = 128 },
     { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", .bk = 128, .converted = true,
       .wide = true },
     { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128, .wide = true },
