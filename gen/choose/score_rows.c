@@ -134,17 +134,18 @@ scales_by_lines(const kiln_problem *p, const struct kn_config *g, bool four)
     return 1 + (more < 0.08 ? 0.08 : g->stages == 3 && more < 0.5 ? 0.5 : more);
 }
 
-/* MX scales of converted operands, of K tiles of fewer than a dword's that one of them is
- * transposed in: of an odd pitch they are loaded singly, which eight waves of tiles from 192x128
- * on hide. Of 64x96 to 160x128 tiles 1.28 to 1.53. */
+/* Scales of converted operands, of K tiles of 64 and an odd pitch, are loaded singly where one
+ * of them is transposed or there are several slots, but for eight waves of tiles from 192x128 on,
+ * which hide it. Ten tiles of 64x64 to 160x128: 1.28 to 1.63. */
 static double
 single_scales(const kiln_problem *p, const struct kn_config *g)
 {
     struct kn_pitches at = kn_pitches_of(p);
     bool hides = g->wm * g->wn == 8 && g->bm * g->bn > 128 * 160;
+    bool turns = p->layout == KILN_NT && g->stages < 2;
 
-    return p->layout != KILN_NT && !kn_shuffled(p) && kn_family_of(p)->ragged != 'k' &&
-                   g->bk < 4 * kn_scale_k(p) && !hides && ((at.sa | at.sb) & 1) ? 1.35 : 1;
+    return g->bk <= 64 && !kn_shuffled(p) && !hides && !turns &&
+                   kn_family_of(p)->ragged != 'k' && ((at.sa | at.sb) & 1) ? 1.35 : 1;
 }
 
 /* MX scales whose rows are no whole dwords, or end within a K tile: they are
@@ -165,9 +166,9 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
     const struct kn_domain *d = &g->domain;
     struct kn_pitches at;
 
-    if (kn_mx_scales(p) && kn_dequant(p))
+    if (kn_multiplies_blocks(p))
         return single_scales(p, g);
-    if (!kn_mx_scales(p) || kn_shuffled(p) ||
+    if (!kn_mx_scales(p) || kn_dequant(p) || kn_shuffled(p) ||
         kn_family_of(p)->ragged == 'k' || p->k < 8 * (int64_t)g->bk ||
         kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 || kn_line_ring(p, g) ||
         !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
