@@ -94,7 +94,7 @@ enum {
     LINE_TILES = 2,          /* of 128 columns of AWQ, 16 of words, are a cache line of these */
     MOST_SHARES = 8, TILES_IN_TURNS = 7,
     ROOM = 1 << 16,          /* bytes of LDS, which eight waves of 16 rows by 128 columns pass */
-    LEAST_K = 512, SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
+    LEAST_OF_MANY = 64, LEAST_K = 512, SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
 };
 
 /* Of all products. */
@@ -245,6 +245,7 @@ static const struct price {
 /* What another form, and skinny in place of what has the best score, takes at most. */
 #define LESS 0.92
 #define LESS_THAN_SCORED 0.94
+#define LESS_OF_MANY 0.83
 
 static const double weights_a_ns[] = { 11900, 8800 }; /* hbm_read, of 4.3 bits */
 
@@ -307,6 +308,64 @@ take_cheaper(const kiln_problem *p, struct kn_config *g)
     g->wn = best.waves;
     g->bn = best.columns;
     g->split_k = best.shares;
+}
+
+/* ---- prices of several products ---- */
+
+/* As of one product; `tile`: ns of each workgroup of a compute unit besides; `rate`: bytes of 4.3
+ * bits an element that a ns brings; `rest`: how much of what is not the longest does not hide
+ * behind it. Fitted to 780 launches of 1 to 16 rows, with errors of 5 to 10 % (docs/smallm.md). */
+static const struct price_of_many {
+    double launch, turn, row, column, sum, tile, rate, rest, whole;
+} prices_of_many[][KINDS] = {
+    { [INTEGERS] = { 3772, 567, 35.7, 29.3, 0.00, 21, 8.7, 0.00, 0.49 },
+      [WORDS] = { 3943, 424, 23.5, 18.6, 0.26, 112, 10.9, 0.10, 0.86 },
+      [AWQ] = { 3552, 0, 19.2, 11.7, 0.03, 728, 11.9, 0.34, 0.65 },
+      [NVFP4] = { 3824, 221, 20.4, 19.5, 0.37, 32, 12.0, 0.29, 0.56 },
+      [MXFP4] = { 3645, 0, 22.9, 22.9, 0.09, 0, 11.9, 0.14, 0.42 } },
+    { [INTEGERS] = { 3565, 0, 31.0, 28.0, 0.83, 53, 8.3, 0.40, 0.52 },
+      [WORDS] = { 3880, 0, 43.4, 26.4, 0.78, 72, 9.7, 0.30, 0.70 },
+      [AWQ] = { 3174, 1736, 96.2, 6.9, 0.16, 708, 7.6, 0.25, 0.99 },
+      [NVFP4] = { 3582, 933, 36.2, 42.4, 1.34, 0, 7.0, 0.04, 0.70 },
+      [MXFP4] = { 3727, 77, 21.1, 38.9, 1.36, 0, 7.3, 0.18, 0.31 } },
+};
+
+static int64_t
+workgroups_of(const kiln_problem *p, const struct kn_config *g)
+{
+    return (p->n + g->bn - 1) / g->bn * kn_products(p);
+}
+
+static double
+price_of_many(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct price_of_many *by = &prices_of_many[kn_targets[p->target].fnuz][kind_of(p)];
+    double waves = g->wm * g->wn, columns = (double)g->bn / g->wm;
+    double turns = ceil((double)p->k / ((double)kn_skinny_step(p) * g->wn));
+    double many = (double)workgroups_of(p, g) / kn_cus(p), most = fmax(1, many);
+    double units = by->whole * ceil(most) + (1 - by->whole) * most;
+    double comes = (double)(p->n * p->k * kn_products(p)) / (1e3 * by->rate);
+    double waits = turns * by->turn * fmax(1, many * waves / 4);
+    double works = turns * (by->row * g->bm + by->column * columns) * fmax(1, units * waves / 4);
+    double longest = fmax(comes, fmax(waits, works));
+
+    return by->launch + units * (by->tile + by->sum * columns * g->bm * waves) +
+           longest + by->rest * (comes + waits + works - longest);
+}
+
+/* Scores say up to twice too much of a K tile alone that K fills, and of many tiles beside more
+ * rows than eight, groups some of which have more than the tile, and more than four of several
+ * turns or, on gfx950, of whole K tiles. */
+static bool
+may_replace_tile(const kiln_problem *p, const struct kn_config *g, const struct kn_config *skinny)
+{
+    bool more = kn_family_of(p)->ragged && 5 * kn_mean_rows(p) > 3 * (int64_t)skinny->bm;
+    bool whole = kn_targets[p->target].scaled && p->k % g->bk == 0;
+    bool turns = skinny->bm > FEW && (whole || p->k > kn_skinny_step(p));
+    int64_t each = workgroups_of(p, skinny) / kn_cus(p); /* compute unit */
+
+    return g->schedule != KN_SCHED_SKINNY && p->k > LEAST_OF_MANY && p->k != g->bk &&
+           (each < 2 || (skinny->bm <= MORE && !more && (each < 8 || !turns)));
 }
 
 /* Up to `rows` of a group or of a batch's product skinny takes less than what else there is,
@@ -440,20 +499,31 @@ kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
            "16; of AWQ's words by 128, with 1 to 8";
 }
 
+/* Whether it costs less than the tile whose score is known. */
+static bool
+costs_less(const kiln_problem *p, const struct kn_config *g, const struct kn_config *skinny)
+{
+    struct form f = { skinny->bn, skinny->wn, skinny->split_k };
+    double scored = 1e3 * kn_score_known(p, g);
+
+    return kn_one_product(p)
+               ? price_of(p, skinny->bm, &f) < scored * LESS_THAN_SCORED
+               : may_replace_tile(p, g, skinny) &&
+                     price_of_many(p, skinny) < scored * LESS_OF_MANY;
+}
+
 bool
 kn_prefer_skinny(const kiln_problem *p, const struct kn_config *asked, struct kn_config *g,
                  struct kn_buf *why)
 {
     bool open = kn_form_open(asked) && asked->split_k < 2 && !asked->schedule &&
                 !asked->domain.align_a;
+    int64_t rows = kn_mean_rows(p), least_k = kn_one_product(p) ? LEAST_K : 1;
     struct kn_config skinny = *asked;
-    struct form f;
 
-    if (!open || !kn_one_product(p) || !kn_skinny_types(p) || p->k < LEAST_K || p->m < 1 ||
-        p->m > MOST_ROWS || p->n < 1 || kn_skinny_choose(p, &skinny))
-        return false;
-    f = (struct form){ skinny.bn, skinny.wn, skinny.split_k };
-    if (price_of(p, skinny.bm, &f) >= 1e3 * kn_score_known(p, g) * LESS_THAN_SCORED)
+    if (!open || kn_family_of(p)->routed || !kn_skinny_types(p) || p->k < least_k || rows < 1 ||
+        rows > MOST_ROWS || p->n < 1 || kn_skinny_choose(p, &skinny) ||
+        !costs_less(p, g, &skinny))
         return false;
     *g = skinny;
     kn_skinny_explain(g, why);
