@@ -94,7 +94,8 @@ enum {
     LINE_TILES = 2,          /* of 128 columns of AWQ, 16 of words, are a cache line of these */
     MOST_SHARES = 8, TILES_IN_TURNS = 7,
     ROOM = 1 << 16,          /* bytes of LDS, which eight waves of 16 rows by 128 columns pass */
-    LEAST_OF_MANY = 64, LEAST_K = 512, SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
+    LEAST_OF_MANY = 64,
+    LEAST_K = 512, SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
 };
 
 /* Of all products. */
