@@ -366,31 +366,6 @@ singly(const kiln_problem *p, const struct kn_config *g,
     return g->domain.vec == 1 ? each * g->bm * least(kn_tile_columns(p, g), (double)p->n) : 0;
 }
 
-/* Clocks of a line of 128 bytes of a K tile of which a part is behind K, which a wave masks, twice
- * that of what is widened: of 1,400 launches of 2 to 16 K tiles. Of `4-wave` alone 32, of which
- * launches that fill the device hide some. A K tile alone that goes through registers hides it. */
-#define CLIPS_TILE 24.0
-#define CLIPS_STEP 18.4
-
-/* What that adds to a workgroup, of rows along K; at any byte gfx942 masks others, too. */
-static double
-clipped(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s, char operand)
-{
-    bool a = operand == 'a', odd = kn_class_is_odd(s->class);
-    struct kn_shape shape = kn_shape_of(p, g);
-    double bits = kn_elems[a ? shape.ta : shape.tb].bits;
-    double each = kn_schedules[s->schedule].reads == KN_READS_TILE ? CLIPS_TILE : CLIPS_STEP;
-    bool masks = kn_along_k(p, operand) || (odd && !kn_targets[p->target].scaled);
-
-    if (!g->domain.ktail || !masks || (odd && p->k <= g->bk))
-        return 0;
-    if (kn_type_bits[a ? p->a : p->b] < bits)
-        each *= 2;
-    if (p->k <= g->bk)
-        each *= 0.6;
-    return each * (a ? g->bm : g->bn) * g->bk * bits / 1024 / (g->wm * g->wn);
-}
-
 /* Whether the workgroups of a compute unit share rows and their part of K: not those of products
  * of few rows and fewer tiles than are between two of them, dealt as choose_map() has it. */
 static bool
@@ -436,7 +411,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.exposed = kn_multiplies_blocks(p) ? 0 : l.written;
     l.added = p->beta ? l.written : 0;
     l.singly = singly(p, g, s);
-    l.clipped = clipped(p, g, s, 'a') + clipped(p, g, s, 'b');
+    l.clipped = kn_rows_clipped(p, g, s, 'a') + kn_rows_clipped(p, g, s, 'b');
     l.lookup = s->walks ? 0 : kn_lookup_clocks(p); /* beside the last tile */
     l.all = kn_cus(p);
     l.xcds = kn_xcds(p);

@@ -125,6 +125,9 @@ double kn_scale_lines(const kiln_problem *p, const struct kn_config *g,
                       const struct kn_score *s, uint32_t beside);
 /* What the score of a tile whose lines go through registers one by one must be better by. */
 double kn_lines_lead(const kiln_problem *p, const struct kn_config *g);
+/* Clocks that a K tile adds that ends behind K, of an operand's ('a' or 'b') rows along K. */
+double kn_rows_clipped(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s,
+                       char operand);
 /* How many times as long a K tile takes for what that does not count. */
 double kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                       const struct kn_score *s);
@@ -144,11 +147,16 @@ const struct kn_score *kn_score_apart(const kiln_problem *p, const struct kn_con
 /* The score by that row; 0: none. */
 double kn_score_known(const kiln_problem *p, const struct kn_config *g);
 
-/* unscored.c: what scores of walks, of narrow tiles and of waves that lie otherwise than those
- * of the row must be better by than others; MX types of several products. */
-double kn_walk_lead(const kiln_problem *p, const struct kn_config *g);
-double kn_narrow_lead(const kiln_problem *p, const struct kn_config *g);
+/* leads.c: what the score of g by `s` must be better by than that of the choice, `from`, for how
+ * well scores know such a launch; for what g is; for waves that lie otherwise than those of s. */
+double kn_lead_for(const kiln_problem *p, const struct kn_score *s, const struct kn_config *from,
+                   const struct kn_config *g);
+double kn_better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g);
 double kn_turned_lead(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g);
+/* One loop, tile and waves. */
+bool kn_same_tile(const struct kn_config *a, const struct kn_config *b);
+
+/* unscored.c: MX types of several products. */
 bool kn_scaled_batch(const kiln_problem *p);
 
 /* Of MX types that are converted and multiplied product by product rows of one slot with

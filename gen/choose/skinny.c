@@ -315,7 +315,7 @@ take_cheaper(const kiln_problem *p, struct kn_config *g)
 
 /* As of one product; `tile`: ns of each workgroup of a compute unit besides; `rate`: bytes of 4.3
  * bits an element that a ns brings; `rest`: how much of what is not the longest does not hide
- * behind it. Fitted to 780 launches of 1 to 16 rows, with errors of 5 to 10 % (docs/smallm.md). */
+ * behind it. Fitted to 671 launches of 1 to 16 rows, with errors of 5 to 10 % (docs/smallm.md). */
 static const struct price_of_many {
     double launch, turn, row, column, sum, tile, rate, rest, whole;
 } prices_of_many[][KINDS] = {

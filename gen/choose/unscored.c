@@ -9,8 +9,6 @@
 enum { LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
 enum { SHORT = 8, BRIEF = 4, HALVES = 16, SHORT_GROUPS = 2 }; /* K tiles */
 enum { LINE = 128 };         /* bytes */
-enum { QUANTISED_LONG = 1024 }; /* K */
-enum { FEW_ROWS = 64 };      /* of a product */
 
 /* Their rows of one slot with room for several workgroups (tests/timing/scores.c). */
 bool
@@ -196,105 +194,4 @@ kn_walk_pays(const kiln_problem *p, const struct kn_config *g)
     if (kn_family_of(p)->ragged == 'm' && kn_multiplies_blocks(p))
         return p->k <= 2 * SHORT * (int64_t)g->bk;
     return kn_family_of(p)->ragged != 'k' || p->k <= turns * g->bk * p->groups;
-}
-
-/* What the score of a walk must be better by: of two workgroups of a compute unit that have not
- * drifted apart, never of groups of converted types of two sizes; of them and types that are
- * multiplied as they lie, a K that hides most of its stores without (250 problems drawn); of
- * batches of MX types (3,600). */
-double
-kn_walk_lead(const kiln_problem *p, const struct kn_config *g)
-{
-    bool converted = kn_multiplies_blocks(p);
-    bool differ = kn_type_bits[p->a] != kn_type_bits[p->b];
-
-    if (g->cus > kn_cus(p) && converted && kn_family_of(p)->ragged && differ)
-        return HUGE_VAL;
-    if (g->cus && kn_scaled_batch(p))
-        return p->k < 2 * (int64_t)g->bk ? 1.06 : 1.09;
-    if (g->cus <= kn_cus(p))
-        return 1;
-    if (kn_tiles_of(p, g->bm, g->bn) <= 2 * (uint64_t)g->cus)
-        return converted ? 1.1 : 1.25;
-    return !converted && p->k >= 8 * (int64_t)g->bk ? 1.07 : 1;
-}
-
-/* Quantised K tiles of 64, whose rows of codes are a quarter of a line: in long shares they take
- * up to 1.2 of what is said, shares of wide tiles 1.1, which groups fill least (450 drawn). */
-static double
-quantised_lead(const kiln_problem *p, const struct kn_config *g)
-{
-    int64_t share = p->k / (g->split_k ? g->split_k : 1);
-
-    if (p->quant && g->bm == 64 && g->bn > 128 && g->bk == 128)
-        return kn_family_of(p)->ragged ? HUGE_VAL : g->split_k > 1 ? 1.04 : 1;
-    if (!p->quant || g->bk > 64)
-        return 1;
-    return share > QUANTISED_LONG ? HUGE_VAL : share > QUANTISED_LONG / 2 ? 1.04 : 1;
-}
-
-/* Tiles of 256 columns and few rows whose codes of floats LDS has: their eight waves are alone on
- * a compute unit of gfx942, which launches wait longer for than scores say, most of a K tile
- * alone. */
-static double
-lonely_lead(const kiln_problem *p, const struct kn_config *g)
-{
-    enum kn_class class = kn_class_of(p);
-
-    if ((class != KN_CLASS_NR && class != KN_CLASS_WR) || g->bm > FEW_ROWS || g->bn <= 128 ||
-        g->wn < 8 || kn_targets[p->target].dma == 16)
-        return 1;
-    return p->k <= g->bk ? HUGE_VAL : 1.12;
-}
-
-/* The same of MX types that wait for memory longer than they say: `8-wave` for weights of 4 bits
- * beside few rows, many shares of converted types in large tiles. */
-static double
-waiting_lead(const kiln_problem *p, const struct kn_config *g)
-{
-    double quantised = quantised_lead(p, g), lonely = lonely_lead(p, g);
-
-    if (quantised > 1 || lonely > 1)
-        return quantised > 1 ? quantised : lonely;
-    if (kn_reads_of(g) == KN_READS_HALVES && kn_mx_scales(p) && p->m <= 2 * FEW_ROWS &&
-        kn_type_bits[p->b] == 4)
-        return 1.1;
-    if (kn_multiplies_blocks(p) && g->split_k > 3 && g->bm * g->bn >= 128 * 192)
-        return 1.15;
-    return 1;
-}
-
-/* And of tiles of 32 columns and many rows and of 64 rows and many columns (of transposed
- * 128-blocks, of weights of 8 bits down K beside an A that is quantised), whose products mostly
- * have fewer: what they wait for is bandwidth. The former take longer than they say in shares, of
- * 16 columns, of 128-blocks, of MX groups of K, which begin anywhere, and of a long K on gfx942;
- * the latter of less than a K tile. */
-double
-kn_narrow_lead(const kiln_problem *p, const struct kn_config *g)
-{
-    double waits = waiting_lead(p, g);
-    bool tall = g->bn == 32 && g->bm >= 128, old = kn_targets[p->target].dma < 16;
-    bool blocks = kn_blocks(p);
-    bool down = kn_prequant(p) && p->layout == KILN_NN && !old && !kn_family_of(p)->ragged;
-    bool wide = (blocks || down) && g->bm == 64 && g->bn >= 192;
-
-    if (waits > 1)
-        return waits;
-    if (kn_schedules[g->schedule].asm_only || (!tall && !wide))
-        return 1;
-    if (wide)
-        return p->k < g->bk ? HUGE_VAL : old ? 1.16 : 1.1;
-    if (blocks || g->split_k > 1 || kn_b_columns(p) <= 16 ||
-        (kn_family_of(p)->ragged == 'k' && kn_mx_scales(p)) ||
-        (old && p->layout == KILN_NT && p->k > 2 * (int64_t)g->bk))
-        return HUGE_VAL;
-    return p->k < 2 * (int64_t)g->bk ? 1.2 : old ? 1.12 : 1.08;
-}
-
-/* Of waves that lie otherwise than those that were measured, since gate and up leave them no
- * 32 columns each (350 problems drawn). */
-double
-kn_turned_lead(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
-{
-    return kn_gated(p) && !kn_writes_scales(p) && g->wm != s->wm ? 1.04 : 1;
 }
