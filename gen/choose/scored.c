@@ -7,6 +7,7 @@
 
 #include "../forms.h"
 #include "../instantiate.h"
+#include "../panels.h"
 
 enum { LARGEST = 192 * 256 };
 
