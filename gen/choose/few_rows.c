@@ -401,13 +401,14 @@ second_pays(const kiln_problem *p, const struct kn_config *g)
            p->k >= SECOND_TURNS * (int64_t)g->bk;
 }
 
-/* Shares of K where rows of operands are not aligned and scores chose nothing:
- * as many as the device has room for, of four K tiles at least (docs/loops.md). */
+/* Shares of K where rows of operands are not aligned and scores chose nothing: as many as the
+ * device has room for, of four K tiles at least (docs/loops.md), unless a score is against it. */
 void
 kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
                    struct kn_config *g)
 {
     uint64_t cus = kn_cus(p), many = kn_tiles_of(p, g->bm, g->bn), n = 1;
+    struct kn_config one = *g, shared = *g;
 
     if (g->split_k || !kn_form_open(given) || given->schedule ||
         kn_schedules[g->schedule].asm_only ||
@@ -418,7 +419,9 @@ kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
            (many * 2 * n <= cus ||
             (n == 1 && many <= cus && second_pays(p, g))))
         n *= 2;
-    g->split_k = (uint32_t)n;
+    one.split_k = 1;
+    shared.split_k = (uint32_t)n;
+    *g = kn_score_known(p, &shared) > kn_score_known(p, &one) ? one : shared;
 }
 
 /* The same where a wave has all columns of a written output scale: 128 and more

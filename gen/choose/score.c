@@ -408,6 +408,8 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.written = (double)least((double)m, g->bm) *
                 least((double)p->n, kn_tile_columns(p, g)) *
                 kn_type_bits[p->out] / 8;
+    if (l.slices)
+        l.written /= l.shares; /* each stores its own */
     l.exposed = kn_multiplies_blocks(p) ? 0 : l.written;
     l.added = p->beta ? l.written : 0;
     l.singly = singly(p, g, s);

@@ -148,6 +148,15 @@ single_scales(const kiln_problem *p, const struct kn_config *g)
                    kn_family_of(p)->ragged != 'k' && ((at.sa | at.sb) & 1) ? 1.35 : 1;
 }
 
+/* MX types of one size in nt, whose rows at any byte were measured beside scales of an odd
+ * pitch, in loops that have batches of them. */
+static bool
+has_odd_scales(const kiln_problem *p, const struct kn_score *s)
+{
+    return kn_class_is_odd(s->class) && kn_mx_scales(p) && p->layout == KILN_NT &&
+           kn_type_bits[p->a] == kn_type_bits[p->b];
+}
+
 /* MX scales whose rows are no whole dwords, or end within a K tile: they are
  * clipped, and batches of them shifted on their way through registers, those of
  * each K tile beside rows at any byte loaded singly or in twos: by lines, of `4-wave`
@@ -171,6 +180,7 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
     if (!kn_mx_scales(p) || kn_dequant(p) || kn_shuffled(p) ||
         kn_family_of(p)->ragged == 'k' || p->k < 8 * (int64_t)g->bk ||
         kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 || kn_line_ring(p, g) ||
+        has_odd_scales(p, s) ||
         !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
         return 1;
     if (g->copies == KN_COPIES_LINES && !loose && p->m > FEW_ROWS)
@@ -293,7 +303,7 @@ half_shifted(const kiln_problem *p, const struct kn_config *g)
  * large ones, and of MX types in three (200 drawn). Tiles below 64x64 wait for memory, at
  * dwords as at odd bytes. */
 static double
-measured_by_lines(const kiln_problem *p, const struct kn_config *g)
+measured_by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
 
@@ -302,21 +312,24 @@ measured_by_lines(const kiln_problem *p, const struct kn_config *g)
     if (kn_reads_of(g) == KN_READS_TILE)
         return (!dwords ? 1 : kn_shifts(p, g, 'b') ? 0.79 : 0.97) * 1.02;
     if (g->stages < 4)
-        return (dwords ? 0.84 : 1) * (kn_mx_scales(p) ? 0.9 : 1);
+        return (dwords ? 0.84 : 1) * (kn_mx_scales(p) && !has_odd_scales(p, s) ? 0.9 : 1);
     return (dwords && g->bm * g->bn >= 64 * 64 ? 0.76 : 1) *
            (g->bm * g->bn <= 64 * 64 ? 1.03
             : g->wm * g->wn == 8 && g->bm * g->bn <= 192 * 128 ? 0.93 : 1);
 }
 
 /* The same by K tiles, of which less is shifted; whose lines, which are counted for aligned
- * rows alone, `4-wave` waits for in full launches: of MX types, which wait for scales, walks. */
+ * rows alone, `4-wave` waits for in full launches: of MX types, which wait for scales, walks.
+ * These take more in small tiles of eight waves, beside those of four (64 launches drawn). */
 static double
-measured_by_tiles(const kiln_problem *p, const struct kn_config *g)
+measured_by_tiles(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
+    bool crowded = has_odd_scales(p, s) && g->wm * g->wn == 8 && g->bm * g->bn <= 96 * 64;
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
     bool waits = kn_reads_of(g) == KN_READS_TILE && (g->cus || !kn_mx_scales(p));
 
-    return (dwords && g->bm * g->bn > 64 * 64 ? 0.96 : 1) * (waits ? 1.1 : 1);
+    return (dwords && g->bm * g->bn > 64 * 64 ? 0.96 : 1) * (waits ? 1.1 : 1) *
+           (crowded ? 1.05 : 1);
 }
 
 /* Both operands' rows along M and N at dwords, in the largest tiles, which have few registers to
@@ -338,10 +351,10 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
     if (!kn_class_is_odd(s->class) || kn_line_ring(p, g))
         return 1;
     if (!kn_shifts_lines(p, g))
-        return p->layout == KILN_NT && kn_scored_by_lines(p) ? measured_by_tiles(p, g)
+        return p->layout == KILN_NT && kn_scored_by_lines(p) ? measured_by_tiles(p, g, s)
                                                              : turned_at_dwords(p, g);
     if (s->lines)
-        return measured_by_lines(p, g);
+        return measured_by_lines(p, g, s);
     if (kn_lines_apart(p) < 2 || kn_prequant(p) || kn_dequant(p) ||
         (p->layout != KILN_NT && kn_targets[p->target].dma < 16))
         return (1 + shifted(p, g, few)) / 2;

@@ -92,8 +92,8 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     if (b->k->odd) {
         p.lda = (*b->layout == 't' ? p.m : p.k) + elements_more(b, p.a);
         p.ldb = (b->layout[1] == 't' ? p.k : p.n) + elements_more(b, p.b);
-        if (b->target == KILN_GFX942 && p.scale == KILN_SCALE_MX32)
-            p.ldsb = p.k / 32 + 1; /* of gfx950 score_rows.c says what they take */
+        if (p.scale == KILN_SCALE_MX32)
+            p.ldsb = p.k / 32 + 1;
         if (p.ldsb && kn_type_mx[p.a])
             p.ldsa = p.ldsb;
     }
@@ -116,7 +116,7 @@ struct measured {
     struct kn_time_result few, many, warm, full, brief; /* brief: full, few turns */
     struct kn_time_result walk, longer, once; /* of walks that fill the device */
     uint32_t residents;
-    double fixed, turn, long_loop; /* K tiles */
+    double fixed, turn, short_loop, long_loop; /* K tiles */
 };
 
 /* How many of them a compute unit has room for. */
@@ -160,22 +160,31 @@ measure_walk(struct kn_ctx *c, const struct bench *b, const struct kn_config *gi
     return predict(c, p, &g, false, &m->longer);
 }
 
+/* Short loops have no batches of scales: those of long ones are measured where they pay. */
+static uint32_t
+times(const struct bench *b, uint32_t turns)
+{
+    return b->k->scale == KILN_SCALE_MX32 || b->k->scale == KILN_SCALE_BLOCK128 ? 2 * turns : turns;
+}
+
 static kiln_status
 measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
         struct kn_generated *g, struct measured *m)
 {
-    kiln_problem p = problem_of(b, given, SIDE, SIDE, FEW);
-    uint32_t cus = kn_targets[b->target].cus, many = given->stages > 3 ? MANY_LINES : MANY;
+    uint32_t cus = kn_targets[b->target].cus, few = times(b, FEW);
+    uint32_t many = given->stages > 3 ? MANY_LINES : times(b, MANY);
+    kiln_problem p = problem_of(b, given, SIDE, SIDE, many); /* short ones may have other loops */
 
     m->long_loop = many;
+    m->short_loop = few;
     KN_TRY(kn_generate(c, &p, given, NULL, g));
     m->residents = given->cus ? 1 : room_of(c, b, g);
-    KN_TRY(predict(c, p, g, false, &m->few));
-    p = problem_of(b, given, SIDE, SIDE, many);
     KN_TRY(predict(c, p, g, false, &m->many));
     KN_TRY(predict(c, p, g, true, &m->warm));
-    m->turn = (m->many.group_cycles - m->few.group_cycles) / (m->long_loop - (double)FEW);
-    m->fixed = m->few.group_cycles - m->turn * (double)FEW;
+    p = problem_of(b, given, SIDE, SIDE, few);
+    KN_TRY(predict(c, p, g, false, &m->few));
+    m->turn = (m->many.group_cycles - m->few.group_cycles) / (m->long_loop - m->short_loop);
+    m->fixed = m->few.group_cycles - m->turn * m->short_loop;
     if (given->cus && b->target == KILN_GFX942)
         return measure_walk(c, b, given, room_of(c, b, g) < 2 ? 1 : 2, m);
     if (given->cus)
@@ -185,27 +194,23 @@ measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
     else
         return KILN_OK;
     KN_TRY(predict(c, p, g, false, &m->full));
-    p.k = FEW * given->bk;
+    p.k = few * given->bk;
     return given->cus ? KILN_OK : predict(c, p, g, false, &m->brief);
 }
 
-/* Clocks of a K tile of each of several workgroups, and of what is around it. Where
- * some end long before others the ends tell nothing, but the difference does; where long
- * loops wait for more than short ones the middle of both, and ends of no less than alone. */
+/* Clocks of a K tile of each of several workgroups, and of what is around it, by what long loops
+ * take more than short ones: the ends themselves hold what some wait for others. Where long ones
+ * wait for more than short ones the middle of both, and ends of no less than alone. */
 static void
 crowded(const struct measured *m, double *full, double *fixed)
 {
-    *fixed = m->full.prologue_cycles + m->full.epilogue_cycles;
-    *full = (m->full.group_cycles - *fixed) / m->long_loop;
-    if (*fixed < *full * m->long_loop / 4)
-        return;
-    *full = (m->full.group_cycles - m->brief.group_cycles) / (m->long_loop - (double)FEW);
-    *fixed = m->brief.group_cycles - *full * (double)FEW;
+    *full = (m->full.group_cycles - m->brief.group_cycles) / (m->long_loop - m->short_loop);
+    *fixed = m->brief.group_cycles - *full * m->short_loop;
     if (*fixed >= m->fixed)
         return;
     *fixed = m->fixed;
     *full = sqrt((m->full.group_cycles - *fixed) / m->long_loop *
-                 (m->brief.group_cycles - *fixed) / (double)FEW);
+                 (m->brief.group_cycles - *fixed) / m->short_loop);
 }
 
 /* The same of a walk that fills the device; fixed: what a tile takes besides. */
