@@ -265,3 +265,14 @@ kn_puts_behind(const kiln_problem *p, const struct kn_config *g)
     return kn_widens_late(p, g) && kn_in_words(p) && kn_direct(p, g) && g->stages > 2 &&
            g->bm * g->bn <= 2048 * g->wm * g->wn;
 }
+
+/* Dwords of large tiles' words, which at once fill the memory queue in front of waves that multiply:
+ * beside the first shares, of which as many are left as memory takes to answer (measured). */
+uint32_t
+kn_code_asks(const kiln_problem *p, const struct kn_config *g)
+{
+    if (!kn_widens_late(p, g) || !kn_in_words(p) || !kn_direct(p, g) || g->wm > 1 || g->wn < 8 ||
+        g->bm * g->bn < 96 * 256)
+        return 1;
+    return g->bm < 128 ? 3 : 4;
+}
