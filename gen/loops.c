@@ -266,8 +266,9 @@ kn_puts_behind(const kiln_problem *p, const struct kn_config *g)
            g->bm * g->bn <= 2048 * g->wm * g->wn;
 }
 
-/* Dwords of large tiles' words, which at once fill the memory queue in front of waves that multiply:
- * beside the first shares, of which as many are left as memory takes to answer (measured). */
+/* Dwords of large tiles' words, which at once fill the memory queue in front of waves that
+ * multiply: beside the first shares, of which as many are left as memory takes to answer
+ * (measured). */
 uint32_t
 kn_code_asks(const kiln_problem *p, const struct kn_config *g)
 {
