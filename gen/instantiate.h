@@ -137,6 +137,8 @@ kn_step_registers(const struct kn_frag *a, const struct kn_frag *b)
  * and K tiles whose scales come together. */
 enum { KN_SCALES_RUN = 32 };
 uint32_t kn_b_scale_bytes(const kiln_problem *p, const struct kn_config *g);
+uint32_t kn_code_asks(const kiln_problem *p, const struct kn_config *g);
+bool kn_puts_behind(const kiln_problem *p, const struct kn_config *g);
 uint32_t kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g);
 
 /* kn_widens_late() of a loop that reads step by step. */

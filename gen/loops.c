@@ -255,3 +255,25 @@ kn_shares(const struct kn_config *g, const struct kn_frag *a)
         return 4 / (a->ksteps < 4 ? a->ksteps : 4);
     return a->count >= 4 && a->ksteps > 1 ? a->count / 2 : a->count;
 }
+
+/* Codes that go to LDS through registers, in the place of those that all waves have read a K tile
+ * ago: where the next one has a place of its own, they may come till then. Tiles of more sums
+ * a thread multiply for as long as they take, and have no registers for them. */
+bool
+kn_puts_behind(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_widens_late(p, g) && kn_in_words(p) && kn_direct(p, g) && g->stages > 2 &&
+           g->bm * g->bn <= 2048 * g->wm * g->wn;
+}
+
+/* Dwords of large tiles' words, which at once fill the memory queue in front of waves that
+ * multiply: beside the first shares, of which as many are left as memory takes to answer
+ * (measured). */
+uint32_t
+kn_code_asks(const kiln_problem *p, const struct kn_config *g)
+{
+    if (!kn_widens_late(p, g) || !kn_in_words(p) || !kn_direct(p, g) || g->wm > 1 || g->wn < 8 ||
+        g->bm * g->bn < 96 * 256)
+        return 1;
+    return g->bm < 128 ? 3 : 4;
+}

@@ -195,7 +195,7 @@ widening(const struct demand *d)
 {
     uint32_t groups = d->g->bk / (uint32_t)kn_scale_k(d->p), columns = 4 * d->b.count;
     uint32_t slots = d->direct && d->g->stages ? d->g->stages : 2;
-    uint32_t words = kn_in_words(d->p) || !d->direct ? d->g->bn : 0;
+    uint32_t words = kn_in_words(d->p) || !d->direct ? d->g->bn << kn_puts_behind(d->p, d->g) : 0;
 
     words = (words + (d->direct ? 0 : 4 * d->g->bm)) * d->g->bk / (d->g->wm * d->g->wn * 512);
 

@@ -153,6 +153,26 @@ run_together(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         *g = simple;
 }
 
+/* Words of codes that waves widen behind their reads, whose place in LDS waits for memory a K tile
+ * longer: of a share of so many K tiles, till when the first are widened alone. */
+static void
+keep_codes(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    int64_t least = (g->bm >= 64 ? 9 : 16) * (int64_t)kn_scale_k(p);
+    struct kn_config codes = *g;
+
+    codes.schedule = KN_SCHED_INTERLEAVE;
+    codes.wm = 1;
+    codes.wn = 8;
+    codes.bk = (uint32_t)kn_scale_k(p);
+    codes.stages = 3;
+    if (g->schedule == KN_SCHED_SIMPLE && kn_one_product(p) && g->bn == 128 && g->bm >= 32 &&
+        g->bm <= 80 && !g->cus && p->k >= least * (g->split_k ? g->split_k : 1) &&
+        kn_puts_behind(p, &codes) && !kn_form_lacks(p, &codes) &&
+        kn_has_registers(c, p, &codes) && kn_tile_fit(c, p, &codes))
+        *g = codes;
+}
+
 /* Rows of codes that begin inside lines, of integers read by more tiles than slots of their own
  * would have waited for (measured on gfx942). */
 static bool
@@ -209,6 +229,8 @@ kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked
 {
     if (!asked->schedule)
         run_together(c, p, g);
+    if (!asked->schedule && !asked->stages && !asked->wm && !asked->bk)
+        keep_codes(c, p, g);
     if (!asked->stages) {
         drop_slots(c, p, g);
         add_slot(c, p, g);
