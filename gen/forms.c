@@ -169,6 +169,15 @@ kn_loop_file(const kiln_problem *p, const struct kn_config *g)
 }
 
 bool
+kn_own_lds(const kiln_problem *p, const struct kn_config *g)
+{
+    int unmet;
+    const struct form *f = nearest(p, g, &unmet);
+
+    return kn_direct_to_reg(g) || (f && f->needs >> NEED_PACKED_4WAVE & 1);
+}
+
+bool
 kn_form_wanted(const kiln_problem *p, const struct kn_config *g)
 {
 #define WANT(schedule_, holds) \

@@ -99,6 +99,8 @@ uint32_t kn_scale_slots(const struct kn_config *g);
 
 /* File of a configuration's main loop, "" without one. */
 const char *kn_loop_file(const kiln_problem *p, const struct kn_config *g);
+/* That file says what is in LDS. */
+bool kn_own_lds(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether the schedule 4-wave reads shuffled scales as they lie: a dword has a
  * lane's bytes of two fragments and two K steps. */

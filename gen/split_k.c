@@ -78,7 +78,8 @@ kn_joins_all(const kiln_problem *p, const struct kn_config *g)
 bool
 kn_joins_slices(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_joins_all(p, g) && !kn_panels(p, g);
+    return g->split_k > 1 && kn_reads_of(g) != KN_READS_RUNS && kn_joins_all(p, g) &&
+           !kn_panels(p, g);
 }
 
 bool

@@ -350,9 +350,9 @@ dist_limit_gated(struct dist *d, int act, kn_ref v[2])
     struct kn_type t = dist_acc_type(d, v[0]);
 
     if (x->most > 0) {
-        v[0] = dist_op(d, KN_OP_fmin, t, v[0], kn_flt(d->out, x->most));
-        v[1] = dist_op(d, KN_OP_fmin, t, v[1], kn_flt(d->out, x->most));
-        v[1] = dist_op(d, KN_OP_fmax, t, v[1], kn_flt(d->out, -x->most));
+        v[0] = dist_op(d, KN_OP_minimum, t, v[0], kn_flt(d->out, x->most));
+        v[1] = dist_op(d, KN_OP_minimum, t, v[1], kn_flt(d->out, x->most));
+        v[1] = dist_op(d, KN_OP_maximum, t, v[1], kn_flt(d->out, -x->most));
     }
     if (x->add > 0)
         v[1] = dist_op(d, KN_OP_fadd, t, v[1], kn_flt(d->out, x->add));

@@ -10,19 +10,33 @@ op1(struct dist_arith *a, enum kn_op op, kn_ref x)
     return dist_op(a->d, op, a->t, x, 0);
 }
 
-/* An odd function that is +-1 beyond `most`: x * p(x^2) / q(x^2). */
+/* Within +-most; a NaN stays. */
+static kn_ref
+bounded(struct dist_arith *a, kn_ref x, double most)
+{
+    x = op2(a, KN_OP_maximum, x, num(a, -most));
+    return op2(a, KN_OP_minimum, x, num(a, most));
+}
+
+/* The same of a number, by one instruction: v_med3_f32. */
+static kn_ref
+between(struct dist_arith *a, kn_ref x, double most)
+{
+    x = op2(a, KN_OP_fmax, x, num(a, -most));
+    return op2(a, KN_OP_fmin, x, num(a, most));
+}
+
+/* An odd function that is +-1 beyond `most`: y * p(y^2) / q(y^2), of a y within it. */
 struct odd {
     double most, p[7], q[5];
     int np, nq;
 };
 
 static kn_ref
-odd(struct dist_arith *a, kn_ref x, const struct odd *f)
+odd(struct dist_arith *a, kn_ref y, const struct odd *f)
 {
-    kn_ref y, t, p, q;
+    kn_ref t, p, q;
 
-    y = op2(a, KN_OP_fmax, x, num(a, -f->most)); /* one instruction: v_med3_f32 */
-    y = op2(a, KN_OP_fmin, y, num(a, f->most));
     t = mul(a, y, y);
     p = mul(a, polynomial(a, t, f->p, f->np), y);
     q = op1(a, KN_OP_rcp, polynomial(a, t, f->q, f->nq));
@@ -118,36 +132,42 @@ expr_drelu(struct dist_arith *a, const kn_ref *x)
 
 /* Fitted for the least relative error: 1.2e-8, in f32 5 units of the last
  * place. */
+static const struct odd tanhs = { 8.5,
+    { 1, 0.134132475, 0.00353402668, 2.12510422e-05, 1.42692267e-08 },
+    { 1, 0.467465699, 0.0260227509, 0.000334886456, 8.14512248e-07 }, 5, 5 };
+
+/* The same: 4.9e-8, 6 units. */
+static const struct odd erfs = { 3.9,
+    { 1.12837911, 0.198179379, 0.0503445491, 0.00363217248, 0.00014059704,
+      -1.96321025e-06, 2.01485033e-08 },
+    { 1, 0.508963645, 0.11427971, 0.0142076286, 0.000940555939 }, 7, 5 };
+
 static kn_ref
 expr_tanh(struct dist_arith *a, const kn_ref *x)
 {
-    static const struct odd f = { 8.5,
-        { 1, 0.134132475, 0.00353402668, 2.12510422e-05, 1.42692267e-08 },
-        { 1, 0.467465699, 0.0260227509, 0.000334886456, 8.14512248e-07 }, 5, 5 };
-
-    return a->x->wide ? dist_wide_tanh(a, x[0]) : odd(a, x[0], &f);
+    return a->x->wide ? dist_wide_tanh(a, x[0]) : odd(a, bounded(a, x[0], tanhs.most), &tanhs);
 }
 
-/* The same: 4.9e-8, 6 units. */
 static kn_ref
 expr_erf(struct dist_arith *a, const kn_ref *x)
 {
-    static const struct odd f = { 3.9,
-        { 1.12837911, 0.198179379, 0.0503445491, 0.00363217248, 0.00014059704,
-          -1.96321025e-06, 2.01485033e-08 },
-        { 1, 0.508963645, 0.11427971, 0.0142076286, 0.000940555939 }, 7, 5 };
+    return a->x->wide ? dist_wide_erf(a, x[0]) : odd(a, bounded(a, x[0], erfs.most), &erfs);
+}
 
-    return a->x->wide ? dist_wide_erf(a, x[0]) : odd(a, x[0], &f);
+/* Beside an x that makes a NaN of it anyway. */
+static kn_ref
+erf_of_number(struct dist_arith *a, kn_ref x)
+{
+    return a->x->wide ? dist_wide_erf(a, x) : odd(a, between(a, x, erfs.most), &erfs);
 }
 
 /* x * (1 + erf(x / sqrt 2)) / 2 */
 static kn_ref
 expr_gelu(struct dist_arith *a, const kn_ref *x)
 {
-    kn_ref z = mul(a, x[0], num(a, 0.70710678118654752)), half;
+    kn_ref z = erf_of_number(a, mul(a, x[0], num(a, 0.70710678118654752)));
+    kn_ref half = mul(a, x[0], num(a, 0.5));
 
-    z = expr_erf(a, &z);
-    half = mul(a, x[0], num(a, 0.5));
     return fused(a, half, z, half);
 }
 
@@ -203,7 +223,7 @@ expr_dgelu(struct dist_arith *a, const kn_ref *x)
     e = mul(a, mul(a, x[0], x[0]), num(a, -0.72134752044448170));
     e = mul(a, expr_exp2(a, &e), num(a, 0.39894228040143268));
     e = fused(a, e, x[0], num(a, 0.5));
-    return fused(a, expr_erf(a, &z), num(a, 0.5), e);
+    return fused(a, erf_of_number(a, z), num(a, 0.5), e);
 }
 
 static kn_ref
@@ -251,10 +271,20 @@ capped(struct dist_arith *a, kn_ref x, double most)
     return mul(a, expr_tanh(a, &y), num(a, most));
 }
 
+/* The same of a gate, of whose NaN the sigmoid makes one. */
+static kn_ref
+capped_gate(struct dist_arith *a, kn_ref x, double most)
+{
+    kn_ref y = mul(a, x, num(a, 1 / most));
+
+    y = a->x->wide ? dist_wide_tanh(a, y) : odd(a, between(a, y, tanhs.most), &tanhs);
+    return mul(a, y, num(a, most));
+}
+
 static kn_ref
 expr_situ(struct dist_arith *a, const kn_ref *x)
 {
-    kn_ref g = mul(a, capped(a, x[0], 4), logistic(a, x[0], 1));
+    kn_ref g = mul(a, capped_gate(a, x[0], 4), logistic(a, x[0], 1));
 
     return mul(a, g, capped(a, x[1], 25));
 }

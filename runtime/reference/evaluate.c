@@ -153,11 +153,11 @@ limited(real x)
     return M(fabs)(x) > MOST ? M(copysign)((real)INFINITY, x) : x;
 }
 
-/* x * sigmoid(slope * x) of x[0], at most `most`. */
+/* x * sigmoid(slope * x) of x[0], at most `most`; a NaN stays, as in within(). */
 static real
 gated(const real *x, real most, real slope)
 {
-    real g = M(fmin)(x[0], most);
+    real g = x[0] > most ? most : x[0];
 
     return isinf(g) ? (real)NAN : g * sigmoid(slope * g);
 }
@@ -165,7 +165,7 @@ gated(const real *x, real most, real slope)
 static real
 within(real x, real most)
 {
-    return M(fmax)(M(fmin)(x, most), -most);
+    return x > most ? most : x < -most ? -most : x;
 }
 
 static real

@@ -2,6 +2,7 @@
  * with KN_FUSED, when products and sums may be contracted. */
 #include "products.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "../../ir/clones.h"
@@ -126,7 +127,7 @@ add_column(const double *a, const double *b, int n, double *x, double *y)
         }
     for (int i = 0; i < PM; i++) {
         x[i * PW] = (double)s[i];
-        x[i * PW + KN_REF_LOW] = (double)(s[i] - (long double)x[i * PW]);
+        x[i * PW + KN_REF_LOW] = isfinite(x[i * PW]) ? (double)(s[i] - (long double)x[i * PW]) : 0;
     }
 }
 

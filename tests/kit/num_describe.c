@@ -38,6 +38,9 @@ describe_sizes(const struct num_kernel *k, const struct num_job *j,
         kn_putf(b, " --ldsa %lld", (long long)q->ldsa);
     if (q->ldsb)
         kn_putf(b, " --ldsb %lld", (long long)q->ldsb);
+    if (q->stride_a || q->stride_b || q->stride_c)
+        kn_putf(b, " --stride-a %lld --stride-b %lld --stride-c %lld",
+                (long long)q->stride_a, (long long)q->stride_b, (long long)q->stride_c);
     if (j->mode == KN_DATA_EXACT)
         kn_put(b, " --data exact");
 }
@@ -88,6 +91,12 @@ describe(const struct num_kernel *k, const struct num_job *j,
     if (p->scale_layout)
         kn_putf(b, " --scale-layout %s", kn_shuffled(p) ? "shuffled"
                                                        : "transposed");
+    if (p->quant)
+        kn_putf(b, " [quant %u]", p->quant);
+    if (p->invariant)
+        kn_put(b, " --invariant");
+    if (p->cus)
+        kn_putf(b, " --device-cus %u --device-xcds %u", p->cus, p->xcds);
     describe_sizes(k, j, b);
     kn_putf(b, " --tile %ux%ux%u --waves %ux%u --stages %u", g->bm, g->bn,
             g->bk, g->wm, g->wn, g->stages);

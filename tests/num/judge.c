@@ -523,6 +523,28 @@ a_zero_has_a_sign(void **state)
     }
 }
 
+/* Of more K than are added at once: it stays, with either sign, until the other comes. */
+static void
+an_infinite_f64_stays(void **state)
+{
+    enum { MANY = 2000, LATE = 1700 };
+    static double a[3][MANY], b[MANY];
+    struct kn_ref_problem p = {
+        .target = KILN_GFX950, .layout = KILN_NT, .m = 3, .n = 1, .k = MANY, .alpha = 1,
+        .a = { .type = KILN_F64, .data = a }, .b = { .type = KILN_F64, .data = b } };
+    const struct kn_ref_rect all = { 0, 0, 3, 1 };
+    double v[3], s[3];
+
+    (void)state;
+    for (int k = 0; k < MANY; k++)
+        a[0][k] = a[1][k] = a[2][k] = b[k] = 1;
+    a[0][3] = a[2][3] = INFINITY;
+    a[1][3] = a[2][LATE] = -INFINITY;
+    assert_int_equal(kn_ref_tile(&ctx, &p, &all, &(struct kn_ref_sums){
+        .value = v, .abssum = s }), KILN_OK);
+    assert_true(v[0] > DBL_MAX && v[1] < -DBL_MAX && isnan(v[2]));
+}
+
 int
 main(void)
 {
@@ -531,6 +553,7 @@ main(void)
         cmocka_unit_test(sums_that_cancel),
         cmocka_unit_test(maths_have_bounds),
         cmocka_unit_test(f64_has_units_of_its_own),
+        cmocka_unit_test(an_infinite_f64_stays),
         cmocka_unit_test(squares_are_the_whole),
         cmocka_unit_test(nan_needs_overflow_of_both_signs),
         cmocka_unit_test(overflow_excuses_nothing_else),

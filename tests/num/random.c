@@ -13,36 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kit/sweep.h"
-
-enum { MAX_GROUPS = 20, MAX_KINDS = 2000, TRIES = 8 };
-
-struct suite {
-    kiln_target target;
-    struct num_counts counts;
-    kiln_problem kind[MAX_KINDS];
-    size_t nkinds, nseeds, nran;
-};
-
-struct draw {
-    struct suite *s;
-    uint64_t seed, at;
-    char name[40];
-    int64_t lens[MAX_GROUPS];
-};
-
-/* A number from 0 to n - 1. */
-static uint32_t
-below(struct draw *d, uint32_t n)
-{
-    return (uint32_t)(kn_mix(d->seed << 16 | d->at++) >> 32) % n;
-}
-
-static bool
-one_in(struct draw *d, uint32_t n)
-{
-    return !below(d, n);
-}
+#include "random.h"
 
 /* Beside the edges of tiles more often than elsewhere. */
 static int64_t
@@ -72,6 +43,8 @@ leading(struct draw *d, int64_t row, kiln_type t)
 {
     int64_t unit = one_in(d, 3) ? 1 : 128 / kn_ref_type_bits(t);
 
+    if (d->unit)
+        unit = d->unit;
     return one_in(d, 2) ? 0 : round_up(row + below(d, 40), unit);
 }
 
@@ -91,7 +64,7 @@ draw_groups(struct draw *d, struct num_job *j)
     j->lens = d->lens;
     j->host = one_in(d, 3);
     j->spare = one_in(d, 2) ? 0 : round_up(below(d, 200), kn_group_unit(p));
-    p->group_flags = (uint8_t)(below(d, wgrad ? 1 : 2) * KILN_TAIL_ZERO |
+    p->group_flags = (uint8_t)(below(d, wgrad || d->plain ? 1 : 2) * KILN_TAIL_ZERO |
                                tight * KILN_GROUP_TIGHT | tables[below(d, 3)]);
     *(wgrad ? &p->k : &p->m) = num_rows_read(p, d->lens) + j->spare;
 }
@@ -134,6 +107,21 @@ draw_words(struct draw *d, kiln_problem *p)
     p->ldb = 0;
 }
 
+/* B as it is stored in panels of 16 rows. */
+static void
+draw_panels(struct draw *d, kiln_problem *p)
+{
+    if (p->layout != KILN_NT || p->family == KILN_WGRAD || p->b_layout ||
+        (kn_gated(p) && p->scale > KILN_SCALE_TENSOR && !kn_shuffled(p)) || !one_in(d, 6))
+        return;
+    p->b_layout = KILN_B_PRESHUFFLED;
+    p->n = round_up(p->n, 16);
+    p->k = round_up(p->k, 128);
+    p->ldb = 0;
+    if (p->lda)
+        p->lda = round_up(p->k > p->lda ? p->k : p->lda, 16);
+}
+
 static void
 draw_scale_pitch(struct draw *d, kiln_problem *p)
 {
@@ -142,7 +130,7 @@ draw_scale_pitch(struct draw *d, kiln_problem *p)
     if (p->scale < KILN_SCALE_BLOCK128 || kn_shuffled(p))
         return;
     if (!one_in(d, 3))
-        p->ldsb = padded(d, kn_scales_down(p, 'b') ? p->n : row);
+        p->ldsb = padded(d, kn_scales_down(p, 'b') ? kn_b_columns(p) : row);
     if (!one_in(d, 3) && num_is_mx(p->a) == num_is_mx(p->b) && !kn_prequant(p) &&
         p->scale < KILN_SCALE_GROUP32)
         p->ldsa = padded(d, kn_scales_down(p, 'a') ? p->m : row);
@@ -245,6 +233,46 @@ draw_second(struct draw *d, kiln_problem *p)
              "aux:%s,%s(aux)+1", rest, kn_wide_sums(p) ? "relu" : "gelu");
 }
 
+/* Of all kinds, or of those that a form takes. */
+static void
+draw_kind(struct draw *d, kiln_problem *p)
+{
+    d->form = draw_form(d);
+    do
+        *p = d->s->kind[below(d, (uint32_t)d->s->nkinds)];
+    while (d->form && !d->form->takes(p));
+}
+
+/* A small device, for which much is chosen as for large problems. */
+static void
+draw_device(struct draw *d, kiln_problem *p)
+{
+    if (!one_in(d, 3))
+        return;
+    p->xcds = (uint16_t)(1 + below(d, 2));
+    p->cus = (uint16_t)(p->xcds * (1 + below(d, 6)));
+}
+
+/* From one problem to the next, further apart than they are large. */
+static int64_t
+stride(struct draw *d, int64_t rows, int64_t row, int64_t leading)
+{
+    return one_in(d, 2) ? 0
+         : rows * round_up(leading ? leading : row, 16) + 16 * (int64_t)below(d, 9);
+}
+
+static void
+draw_strides(struct draw *d, kiln_problem *p)
+{
+    bool a = kn_along_k(p, 'a'), b = kn_along_k(p, 'b');
+
+    if (p->family != KILN_BATCHED || p->b_layout || kn_shuffled(p) || !one_in(d, 3))
+        return;
+    p->stride_a = stride(d, a ? p->m : p->k, a ? p->k : p->m, p->lda);
+    p->stride_b = stride(d, b ? kn_b_columns(p) : p->k, b ? p->k : kn_b_columns(p), p->ldb);
+    p->stride_c = stride(d, p->m, p->n, p->ldc);
+}
+
 static void
 draw_problem(struct draw *d, struct num_job *j)
 {
@@ -253,7 +281,7 @@ draw_problem(struct draw *d, struct num_job *j)
     kiln_problem *p = &j->p;
     bool wide;
 
-    *p = d->s->kind[below(d, (uint32_t)d->s->nkinds)];
+    draw_kind(d, p);
     wide = kn_type_bits[p->a] > 32;
     if (p->a == KILN_BF16 && p->b == KILN_MXFP4 && one_in(d, 2))
         p->quant = (uint8_t)(1 + below(d, 4));
@@ -261,6 +289,8 @@ draw_problem(struct draw *d, struct num_job *j)
         p->b = quantised[below(d, 3)];
         p->scale = (uint8_t)(KILN_SCALE_TENSOR + below(d, 3));
     }
+    if (d->form && d->form->becomes)
+        d->form->becomes(d, p);
     if (p->a == KILN_F32)
         p->math = (uint8_t)(kn_targets[p->target].xf32 ? below(d, KILN_NMATHS)
                                                        : 2 * below(d, 2));
@@ -293,6 +323,8 @@ draw_problem(struct draw *d, struct num_job *j)
         p->k = round_up(p->k, one_in(d, 2) ? 32 : 256);
     if (!one_in(d, 3))
         p->n = round_up(p->n, 4);
+    if (d->form && d->form->sizes)
+        d->form->sizes(d, p);
     if (p->out_scale == KILN_OUT_ROW && one_in(d, 2)) /* within a tile */
         p->n %= kn_gated(p) ? 129 : 257;
     if (kn_gated(p) && p->scale == KILN_SCALE_BLOCK128)
@@ -304,16 +336,20 @@ draw_problem(struct draw *d, struct num_job *j)
     p->lda = leading(d, kn_along_k(p, 'a') ? p->k : p->m, p->a);
     p->ldb = leading(d, kn_along_k(p, 'b') ? p->k : kn_b_columns(p), p->b);
     draw_words(d, p);
-    p->amax = p->out != KILN_I32 && one_in(d, 6);
+    draw_panels(d, p);
+    draw_device(d, p);
+    p->invariant = !d->plain && one_in(d, 12);
+    p->amax = !d->plain && p->out != KILN_I32 && one_in(d, 6);
     p->ldc = leading(d, p->n, p->out);
+    draw_strides(d, p);
     draw_scale_pitch(d, p);
-    p->round = kn_ref_type_bits(p->out) < 32 && one_in(d, 5);
+    p->round = !d->plain && kn_ref_type_bits(p->out) < 32 && one_in(d, 5);
     p->round_seed = p->round * kn_mix(d->seed);
 }
 
 /* Nothing, or some of what flags can say. */
 static struct kn_config
-draw_config(struct draw *d)
+draw_config(struct draw *d, const kiln_problem *p)
 {
     static const uint32_t edge[] = { 16, 32, 64, 96, 128, 192, 256 };
     static const uint32_t bk[] = { 0, 0, 32, 64, 128, 256 };
@@ -323,8 +359,14 @@ draw_config(struct draw *d)
     struct kn_config g = { 0 };
     uint32_t w = below(d, sizeof waves / sizeof *waves);
 
+    if (d->form && !one_in(d, 3)) {
+        d->form->config(d, p, &g);
+        g.nt_b = one_in(d, 8);
+        return g;
+    }
     if (one_in(d, 3))
         return g;
+    g.nt_b = one_in(d, 8);
     g.bm = edge[below(d, 7)];
     g.bn = one_in(d, 2) ? g.bm : edge[below(d, 7)];
     g.bk = bk[below(d, 6)];
@@ -332,8 +374,8 @@ draw_config(struct draw *d)
     g.wn = waves[w][1];
     g.schedule = one_in(d, 2) ? KN_SCHED_AUTO
                               : (enum kn_schedule)below(d, KN_NSCHEDULES);
-    g.stages = one_in(d, 2) ? 0 : 1 + below(d, 4);
-    g.split_k = one_in(d, 5) ? 1 + below(d, 4) : 0;
+    g.stages = one_in(d, 2) ? 0 : 1 + below(d, one_in(d, 4) ? 8 : 4);
+    g.split_k = one_in(d, 5) ? 1 + below(d, one_in(d, 4) ? 16 : 4) : 0;
     g.cus = one_in(d, 4) ? 1 + below(d, 9) : 0;
     g.store = (enum kn_store)(one_in(d, 3) ? below(d, KN_NSTORES) : 0);
     g.copies = (enum kn_copies)(one_in(d, 3) ? below(d, KN_NCOPIES) : 0);
@@ -372,7 +414,8 @@ describe(const struct num_kernel *k, const struct num_job *j, char text[900])
     kn_ctx_free(&c);
 }
 
-/* A refusal for a reason of the user's: a tile of theirs may spill, ours not. */
+/* A refusal for a reason of the user's: a tile of theirs may spill or wait for loads
+ * for longer than its loop asks, ours not. */
 static bool
 may_refuse(const struct num_kernel *k, bool given)
 {
@@ -380,7 +423,7 @@ may_refuse(const struct num_kernel *k, bool given)
 
     return e->status == KILN_BAD_INPUT || e->status == KILN_UNSUPPORTED ||
            (given && e->status == KILN_FINDING &&
-            !strncmp(e->text, "gate spills", 11));
+            (!strncmp(e->text, "gate spills", 11) || !strncmp(e->text, "gate vm-wait", 12)));
 }
 
 /* A kernel for the problem, in one of some configurations or as chosen. */
@@ -394,7 +437,7 @@ draw_kernel(struct draw *d, const struct num_job *j, struct num_kernel *k)
         struct kn_config g = { 0 };
 
         if (given)
-            g = draw_config(d);
+            g = draw_config(d, &j->p);
         if (num_open(k, &d->s->counts, &j->p, &g))
             return true;
         k->g.cfg = g;
@@ -405,6 +448,25 @@ draw_kernel(struct draw *d, const struct num_job *j, struct num_kernel *k)
         num_close(k);
     }
     return false;
+}
+
+/* Bases no more aligned than the kernel asks; what is stored another way has none. */
+static void
+draw_skew(struct draw *d, const struct num_kernel *k, struct num_job *j)
+{
+    const struct kn_domain *g = &k->g.cfg.domain;
+    const kiln_problem *p = &k->p;
+    bool stored = p->b_layout || kn_shuffled(p);
+
+    if (!one_in(d, 3))
+        return;
+    j->skew[NUM_A] = g->align_a * below(d, 8);
+    j->skew[NUM_C] = g->vec * num_element_bytes(p->out) * below(d, 4);
+    if (stored)
+        return;
+    j->skew[NUM_B] = g->align_b * below(d, 8);
+    j->skew[NUM_SA] = (kn_b_in_sa(p) ? 4 : g->align_sa) * below(d, 4);
+    j->skew[NUM_SB] = g->align_sb * below(d, 4);
 }
 
 static void
@@ -421,6 +483,7 @@ run_seed(void **state)
     j.order = one_in(d, 2) ? KN_ORDER_RANDOM : KN_ORDER_LATEST;
     if (!draw_kernel(d, &j, &k))
         return;
+    draw_skew(d, &k, &j);
     if (!num_launch(&k, &j, &r)) {
         describe(&k, &j, text);
         fail_msg("%s\n%s", text, r.text);
