@@ -137,6 +137,36 @@ def table_minimax(b):
             [[name, cell(next(got)), cell(next(got))] for name, _ in kinds])
 
 
+def table_gpt_oss(b):
+    kinds = [('bf16', 'bf16'), ('bf16', 'mxfp4'),
+             ('bf16', 'mxfp4', '--quant', 'even'), ('mxfp8', 'mxfp4'),
+             ('bf16', 'fp8')]
+    tokens = [16, 128, 1024]
+    got = iter(b.all_kiln([[*MOE, '--hidden', 2880, '--inter', 2880,
+                            '--experts', 128, '--topk', 4, '--stage', 'gemm1',
+                            '--tokens', t, '--a', x, '--b', y, *more]
+                           for t in tokens for x, y, *more in kinds]))
+    return (['tokens'] + ['%s x %s%s' % (x, y, more and ', `%s`' %
+                                         ' '.join(more) or '')
+                          for x, y, *more in kinds],
+            [[t] + [cell(next(got)) for _ in kinds] for t in tokens])
+
+
+def table_kimi_k2(b):
+    groups = ['--scale', 'group32', '--scale-type', 'bf16']
+    kinds = [(arch, x, more) for arch in ('gfx950', 'gfx942')
+             for x, more in (('i4', groups), ('nvfp4', []), ('mxfp4', []))]
+    tokens = [1, 16, 64, 256]
+    got = iter(b.all_kiln([['moe', '--arch', arch, '--a', 'bf16', '--b', x,
+                            '--hidden', 7168, '--inter', 2048, '--experts',
+                            384, '--topk', 8, '--tokens', t, '--stage', s,
+                            *more] for t in tokens for arch, x, more in kinds
+                           for s in ('gemm1', 'gemm2')]))
+    return (['tokens'] + ['%s %s' % (arch, x) for arch, x, _ in kinds],
+            [[t] + ['%.0f, %.0f' % (us(next(got)), us(next(got)))
+                    for _ in kinds] for t in tokens])
+
+
 def table_types942(b):
     kinds = ['fp8', 'bf16', 'mxfp8', 'mxfp4', 'mxfp6', 'mxbf8']
     got = b.all_kiln([dense(8192, 8192, 8192, a, arch='gfx942')
@@ -156,6 +186,8 @@ TABLES = {'rows': ('smallm.md', table_rows),
           'decode': ('smallm.md', table_decode),
           'kimi': ('moe.md', table_kimi),
           'minimax': ('moe.md', table_minimax),
+          'gpt-oss': ('moe.md', table_gpt_oss),
+          'kimi-k2': ('moe.md', table_kimi_k2),
           'types942': ('families.md', table_types942)}
 
 
