@@ -41,6 +41,18 @@ FLYDSL = [(8448, 7168, 1, 17.896), (8448, 7168, 512, 65.249),
           (7168, 768, 1, 9.153), (7168, 768, 512, 15.541)]
 DECODE = [('bf16', 8192, 8192, 2), ('bf16', 16384, 16384, 2),
           ('bf16', 129280, 7168, 2), ('fp8', 28672, 8192, 1)]
+I4 = ['--scale', 'group128', '--scale-type', 'f16', '--scale-layout',
+      'transposed']
+# Weights of 4 bits beside bf16: word, type, what else is said of them.
+NARROW = [('i4', 'i4', [*I4, '--zero-points', 'i4'])] + \
+    [(w.upper(), 'i4', [*I4, '--zero-points', 'i4', '--b-layout', w])
+     for w in ('gptq', 'awq')] + [('mxfp4', 'mxfp4', []),
+                                  ('nvfp4', 'nvfp4', [])]
+FEW = [('grouped', 64, 6, 2048, 2048, 'i4', I4),
+       ('grouped', 8, 4, 5760, 2880, 'nvfp4', []),
+       ('grouped', 32, 2, 5760, 2880, 'mxfp4', []),
+       ('batched', 64, 6, 2048, 2048, 'mxfp4', []),
+       ('batched', 32, 2, 512, 2048, 'i4', I4)]
 MOE = ['moe', '--arch', 'gfx950']
 MINIMAX_MOE = [*MOE, '--a', 'mxfp8', '--b', 'mxfp8', '--hidden', 6144,
                '--inter', 768, '--experts', 128, '--topk', 4, '--tokens', 64]
@@ -112,6 +124,30 @@ def table_decode(b):
             'of the peak'], lines
 
 
+def table_skinny(b):
+    sizes = [(512, 16384), (4096, 4096), (12288, 4096), (7168, 8448),
+             (28672, 8192), (57344, 8192)]
+    kinds = [(arch, *x) for arch in ('gfx950', 'gfx942') for x in NARROW]
+    got = iter(b.all_kiln([dense(1, n, k, 'bf16', x, arch, more)
+                           for n, k in sizes for arch, _, x, more in kinds]))
+    return (['N x K'] + ['%s %s' % x[:2] for x in kinds],
+            [['%d x %d' % s] + ['%.1f' % us(next(got)) for _ in kinds]
+             for s in sizes])
+
+
+def table_few(b):
+    flags = {'grouped': ('--groups', '--tokens'), 'batched': ('--batch', '-m')}
+    got = iter(b.all_kiln([[family, '--arch', arch, flags[family][0], count,
+                            flags[family][1], m, '-n', n, '-k', k, '--a',
+                            'bf16', '--b', x, *more]
+                           for family, count, m, n, k, x, more in FEW
+                           for arch in ('gfx950', 'gfx942')]))
+    return (['products', 'rows of each', 'N x K', 'bf16 x', 'gfx950',
+             'gfx942'],
+            [['%s, %d' % x[:2], x[2], '%d x %d' % x[3:5], x[5],
+              cell(next(got)), cell(next(got))] for x in FEW])
+
+
 def table_kimi(b):
     down = [*MOE, '--stage', 'gemm2', '--a', 'mxfp4', '--experts', 385,
             '--topk', 9, '--hidden', 7168, '--inter', 512, '--nt-b', 1,
@@ -137,6 +173,36 @@ def table_minimax(b):
             [[name, cell(next(got)), cell(next(got))] for name, _ in kinds])
 
 
+def table_gpt_oss(b):
+    kinds = [('bf16', 'bf16'), ('bf16', 'mxfp4'),
+             ('bf16', 'mxfp4', '--quant', 'even'), ('mxfp8', 'mxfp4'),
+             ('bf16', 'fp8')]
+    tokens = [16, 128, 1024]
+    got = iter(b.all_kiln([[*MOE, '--hidden', 2880, '--inter', 2880,
+                            '--experts', 128, '--topk', 4, '--stage', 'gemm1',
+                            '--tokens', t, '--a', x, '--b', y, *more]
+                           for t in tokens for x, y, *more in kinds]))
+    return (['tokens'] + ['%s x %s%s' % (x, y, more and ', `%s`' %
+                                         ' '.join(more) or '')
+                          for x, y, *more in kinds],
+            [[t] + [cell(next(got)) for _ in kinds] for t in tokens])
+
+
+def table_kimi_k2(b):
+    groups = ['--scale', 'group32', '--scale-type', 'bf16']
+    kinds = [(arch, x, more) for arch in ('gfx950', 'gfx942')
+             for x, more in (('i4', groups), ('nvfp4', []), ('mxfp4', []))]
+    tokens = [1, 16, 64, 256]
+    got = iter(b.all_kiln([['moe', '--arch', arch, '--a', 'bf16', '--b', x,
+                            '--hidden', 7168, '--inter', 2048, '--experts',
+                            384, '--topk', 8, '--tokens', t, '--stage', s,
+                            *more] for t in tokens for arch, x, more in kinds
+                           for s in ('gemm1', 'gemm2')]))
+    return (['tokens'] + ['%s %s' % (arch, x) for arch, x, _ in kinds],
+            [[t] + ['%.0f, %.0f' % (us(next(got)), us(next(got)))
+                    for _ in kinds] for t in tokens])
+
+
 def table_types942(b):
     kinds = ['fp8', 'bf16', 'mxfp8', 'mxfp4', 'mxfp6', 'mxbf8']
     got = b.all_kiln([dense(8192, 8192, 8192, a, arch='gfx942')
@@ -154,8 +220,12 @@ TABLES = {'rows': ('smallm.md', table_rows),
           'gemv942': ('smallm.md', table_gemv942),
           'wide': ('smallm.md', table_wide),
           'decode': ('smallm.md', table_decode),
+          'skinny': ('smallm.md', table_skinny),
+          'few': ('smallm.md', table_few),
           'kimi': ('moe.md', table_kimi),
           'minimax': ('moe.md', table_minimax),
+          'gpt-oss': ('moe.md', table_gpt_oss),
+          'kimi-k2': ('moe.md', table_kimi_k2),
           'types942': ('families.md', table_types942)}
 
 
