@@ -343,6 +343,21 @@ swish(struct dist *d, kn_ref x, const struct gated *of)
     return dist_op(d, KN_OP_fmul, t, x, dist_op(d, KN_OP_rcp, t, y, 0));
 }
 
+/* v, and no more than `most`, or no less than -most. A NaN stays. */
+static kn_ref
+limited(struct dist *d, kn_ref v, double most, bool below)
+{
+    struct kn_type t = dist_acc_type(d, v);
+    kn_ref end = kn_flt(d->out, most), minus = kn_flt(d->out, -1);
+
+    if (t.elem != KN_T_f64)
+        return dist_op(d, below ? KN_OP_maximum : KN_OP_minimum, t, v,
+                       below ? kn_flt(d->out, -most) : end);
+    v = below ? dist_op(d, KN_OP_fmul, t, v, minus) : v;
+    v = dist_above(d, t, (kn_ref[4]){ v, end, end, v });
+    return below ? dist_op(d, KN_OP_fmul, t, v, minus) : v;
+}
+
 double
 dist_limit_gated(struct dist *d, int act, kn_ref v[2])
 {
@@ -350,9 +365,9 @@ dist_limit_gated(struct dist *d, int act, kn_ref v[2])
     struct kn_type t = dist_acc_type(d, v[0]);
 
     if (x->most > 0) {
-        v[0] = dist_op(d, KN_OP_minimum, t, v[0], kn_flt(d->out, x->most));
-        v[1] = dist_op(d, KN_OP_minimum, t, v[1], kn_flt(d->out, x->most));
-        v[1] = dist_op(d, KN_OP_maximum, t, v[1], kn_flt(d->out, -x->most));
+        v[0] = limited(d, v[0], x->most, false);
+        v[1] = limited(d, v[1], x->most, false);
+        v[1] = limited(d, v[1], x->most, true);
     }
     if (x->add > 0)
         v[1] = dist_op(d, KN_OP_fadd, t, v[1], kn_flt(d->out, x->add));

@@ -92,10 +92,8 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     if (b->k->odd) {
         p.lda = (*b->layout == 't' ? p.m : p.k) + elements_more(b, p.a);
         p.ldb = (b->layout[1] == 't' ? p.k : p.n) + elements_more(b, p.b);
-        if (p.scale == KILN_SCALE_MX32)
-            p.ldsb = p.k / 32 + 1;
-        if (p.ldsb && kn_type_mx[p.a])
-            p.ldsa = p.ldsb;
+        p.ldsb = p.scale == KILN_SCALE_MX32 ? p.k / 32 + 1 : p.ldsb;
+        p.ldsa = kn_type_mx[p.a] ? p.ldsb : p.ldsa;
     }
     return p;
 }
@@ -131,8 +129,7 @@ room_of(struct kn_ctx *c, const struct bench *b, const struct kn_generated *g)
         kn_object_kernel(c, &o, NULL, &k))
         return 1;
     waves = 512 / ((k->regs + 7) / 8 * 8);
-    waves = waves > 8 ? 8 : waves;
-    n = 4 * waves / (g->cfg.wm * g->cfg.wn);
+    n = 4 * (waves > 8 ? 8 : waves) / (g->cfg.wm * g->cfg.wn);
     lds = (k->lds + step - 1) / step * step;
     if (lds && kn_targets[b->target].lds / lds < n)
         n = kn_targets[b->target].lds / lds;
@@ -198,9 +195,8 @@ measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
     return given->cus ? KILN_OK : predict(c, p, g, false, &m->brief);
 }
 
-/* Clocks of a K tile of each of several workgroups, and of what is around it, by what long loops
- * take more than short ones: the ends themselves hold what some wait for others. Where long ones
- * wait for more than short ones the middle of both, and ends of no less than alone. */
+/* Clocks of a K tile of several workgroups, by what long loops take more (ends hold what some wait
+ * for others), and of the rest, of no less than alone: then the middle of long and short ones. */
 static void
 crowded(const struct measured *m, double *full, double *fixed)
 {
